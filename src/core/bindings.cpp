@@ -1,0 +1,361 @@
+// The one file that knows both Python and the core: numpy arrays in, numpy arrays out, Ctrl-C and progress in between.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "columns.hpp"
+#include "isa.hpp"
+#include "rows.hpp"
+#include "scores.hpp"
+#include "solver.hpp"
+
+namespace nb = nanobind;
+
+namespace rankplane {
+namespace {
+
+template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using TableArray = nb::ndarray<const double, nb::shape<-1, -1, -1, n_demand_fields>, nb::c_contig, nb::device::cpu>;
+
+template <class T, std::size_t N> struct OwnedArray {
+    std::unique_ptr<T[]> data;
+    nb::ndarray<nb::numpy, T, nb::ndim<N>> release(std::initializer_list<std::size_t> shape) {
+        T* raw = data.release();
+        nb::capsule owner(raw, [](void* memory) noexcept { delete[] static_cast<T*>(memory); });
+        return nb::ndarray<nb::numpy, T, nb::ndim<N>>(raw, shape, owner);
+    }
+};
+template <class T, std::size_t N> OwnedArray<T, N> new_array(std::size_t size) {
+    return {std::unique_ptr<T[]>(new T[size == 0 ? 1 : size])};
+}
+
+Isa isa_in_use() {
+    const char* name = std::getenv("RANKPLANE_ISA");
+    return choose_isa(name == nullptr ? "" : name);
+}
+
+template <class T, class Index>
+SparseRows<T, Index> sparse_rows(const Vector<Index>& starts, const Vector<Index>& columns, const Vector<T>& values,
+                                 std::size_t n_columns) {
+    const std::size_t n_rows = starts.shape(0) == 0 ? 0 : starts.shape(0) - 1;
+    const RowBounds begins{starts.data(), sizeof(Index) == 8};
+    const SparseRows<T, Index> rows{begins, begins.after(1), columns.data(), values.data(), n_rows, n_columns};
+    bool is_sound = starts.shape(0) > 0 && starts.data()[0] == 0;
+    for (std::size_t i = 0; is_sound && i < n_rows; ++i) is_sound = starts.data()[i] <= starts.data()[i + 1];
+    if (!is_sound || begins[n_rows] > columns.shape(0) || begins[n_rows] > values.shape(0)) {
+        throw std::invalid_argument("The row starts of a csr matrix must rise from 0 to at most the number of stored values.");
+    }
+    check_columns(rows);
+    return rows;
+}
+
+// Runs `work` without the GIL on a thread of its own, while this one looks out for Ctrl-C and passes reports on to Python.
+template <class Work> void run_watched(Work&& work, Control& control, const nb::object& on_report) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<Report> news;
+    bool is_finished = false;
+    std::exception_ptr failure;
+    if (!on_report.is_none()) {
+        control.report = [&](const Report& report) {
+            const std::lock_guard lock(mutex);
+            news = report;
+        };
+    }
+    bool was_interrupted = false;
+    std::optional<nb::python_error> python_failure;
+    {
+        const nb::gil_scoped_release unlocked;
+        std::thread worker([&] {
+            try {
+                work();
+            } catch (...) { failure = std::current_exception(); }
+            const std::lock_guard lock(mutex);
+            is_finished = true;
+            changed.notify_one();
+        });
+        std::unique_lock lock(mutex);
+        while (!changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return is_finished; })) {
+            std::optional<Report> report = std::exchange(news, std::nullopt);
+            lock.unlock();
+            {
+                const nb::gil_scoped_acquire locked;
+                if (!was_interrupted && PyErr_CheckSignals() != 0) {
+                    was_interrupted = true;
+                    python_failure.emplace();
+                    control.request_stop();
+                }
+                if (report && !control.should_stop()) {
+                    try {
+                        on_report(report->sweep, report->n_active_rows, report->lanes, report->violations);
+                    } catch (nb::python_error& error) {
+                        python_failure.emplace(std::move(error));
+                        control.request_stop();
+                    }
+                }
+            }
+            lock.lock();
+        }
+        lock.unlock();
+        worker.join();
+    }
+    if (python_failure) throw nb::python_error(std::move(*python_failure));
+    if (failure) std::rethrow_exception(failure);
+}
+
+// A solver of any value and index type, as Python sees it.
+class AnySolver {
+  public:
+    virtual ~AnySolver() = default;
+    virtual void run(const TableArray& table, const nb::object& on_report) = 0;
+    virtual const std::vector<LaneResult>& results() const = 0;
+    virtual nb::tuple take_weights() = 0;
+};
+
+// The parts of X that the members of a team hold, and the copy of the column indices that goes with them.
+template <class Rows> struct Parts {
+    std::vector<Part<Rows>> parts;
+    Buffer<std::int32_t> renumbered;
+    std::vector<std::vector<std::int64_t>> bounds;
+};
+
+template <class T, class Rows> class BoundSolver final : public AnySolver {
+  public:
+    // The solver borrows arrays; `keep` holds their handles.
+    BoundSolver(Parts<Rows> parts, std::size_t n_columns, const Vector<std::int32_t>& table_rows,
+                const std::optional<Vector<T>>& row_weights, std::size_t n_lanes, std::size_t n_cuts, const Options& options,
+                nb::tuple keep)
+        : keep_(std::move(keep)),
+          parts_(std::move(parts)),
+          solver_(parts_.parts, {table_rows.data(), table_rows.shape(0)}, row_weights ? row_weights->data() : nullptr, n_lanes,
+                  n_cuts, options, isa_in_use()),
+          n_columns_(n_columns),
+          n_lanes_(n_lanes),
+          n_cuts_(n_cuts) {}
+
+    void run(const TableArray& table, const nb::object& on_report) override {
+        if (table.shape(1) != n_cuts_ || table.shape(2) != n_lanes_) throw std::invalid_argument("The table has the wrong shape.");
+        const Table view{table.data(), table.shape(0), n_cuts_, n_lanes_};
+        Control control;
+        run_watched([&] { solver_.run(view, control); }, control, on_report);
+    }
+
+    const std::vector<LaneResult>& results() const override { return solver_.results(); }
+
+    nb::tuple take_weights() override {
+        auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
+        OwnedArray<T, 2> weights;
+        {
+            const nb::gil_scoped_release unlocked;
+            solver_.release_duals();
+            parts_.renumbered = Buffer<std::int32_t>();
+            weights = new_array<T, 2>(n_columns_ * n_lanes_);
+            solver_.copy_weights(weights.data.get(), offsets.data.get());
+        }
+        return nb::make_tuple(weights.release({n_columns_, n_lanes_}), offsets.release({n_cuts_, n_lanes_}));
+    }
+
+  private:
+    nb::tuple keep_;
+    Parts<Rows> parts_;
+    Solver<T, Rows> solver_;
+    std::size_t n_columns_, n_lanes_, n_cuts_;
+};
+
+template <class T>
+void check_rows(std::size_t n_rows, const Vector<std::int32_t>& table_rows, const std::optional<Vector<T>>& row_weights) {
+    if (table_rows.shape(0) != n_rows && table_rows.shape(0) != 2 * n_rows) {
+        throw std::invalid_argument("table_rows must have one or two entries per row.");
+    }
+    if (row_weights && row_weights->shape(0) != n_rows) throw std::invalid_argument("row_weights must have one entry per row.");
+}
+
+// A team pays when a row is long enough to be worth sharing.
+std::size_t team_size(std::size_t n_rows, std::size_t n_entries, std::size_t n_lanes, std::size_t n_threads) {
+    constexpr std::size_t entries_per_member = 16;
+    if (n_lanes > max_width || n_rows == 0) return 1;
+    return std::max<std::size_t>(1, std::min(n_threads, n_entries / n_rows / entries_per_member));
+}
+
+// Weights that fit well into the second-level cache gain nothing from another order of the columns.
+template <class T> bool has_large_weights(std::size_t n_columns, std::size_t n_lanes) {
+    constexpr std::size_t large = std::size_t{1} << 19;
+    return n_columns * width_for(std::min(n_lanes, max_width)) * sizeof(T) > large;
+}
+
+// Entry ranges of the members; a team of one has them all.
+template <class T, class Index>
+std::vector<SparseRows<T, Index>> split_rows(const SparseRows<T, Index>& rows, const std::vector<std::size_t>& first,
+                                             std::vector<std::vector<std::int64_t>>& bounds) {
+    const std::size_t n_parts = first.size() - 1;
+    bounds.resize(n_parts - 1);
+    parallel_for(n_parts - 1, n_parts - 1, [&](std::size_t i) { bounds[i] = find_column(rows, first[i + 1]); });
+    std::vector<SparseRows<T, Index>> parts(n_parts, rows);
+    for (std::size_t i = 0; i + 1 < n_parts; ++i) parts[i].ends = parts[i + 1].begins = RowBounds{bounds[i].data(), true};
+    return parts;
+}
+
+Options make_options(double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads, double rho,
+                     bool free_offsets) {
+    return {tol, max_sweeps, shrinking, seed, n_threads < 1 ? 1 : n_threads, rho, free_offsets};
+}
+
+template <class T, class Rows> auto bound_scores(const Rows& rows, const Matrix<T>& weights, std::size_t n_threads) {
+    const std::size_t n_planes = weights.shape(1);
+    auto scores = new_array<T, 2>(rows.n_rows * n_planes);
+    {
+        const nb::gil_scoped_release unlocked;
+        plane_scores(rows, weights.data(), n_planes, scores.data.get(), n_threads);
+    }
+    return scores.release({rows.n_rows, n_planes});
+}
+
+template <class T, class Index> void bind_sparse(nb::module_& module) {
+    module.def(
+        "sparse_solver",
+        [](const Vector<Index>& starts, const Vector<Index>& columns, const Vector<T>& values, std::size_t n_columns,
+           const Vector<std::int32_t>& table_rows, const std::optional<Vector<T>>& row_weights, std::size_t n_lanes,
+           std::size_t n_cuts, double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads,
+           double rho, bool free_offsets) -> std::unique_ptr<AnySolver> {
+            const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
+            const SparseRows<T, Index> rows = sparse_rows(starts, columns, values, n_columns);
+            check_rows(rows.n_rows, table_rows, row_weights);
+            nb::tuple keep = nb::make_tuple(starts, columns, values, table_rows, row_weights);
+            const std::size_t n_entries = rows.n_rows == 0 ? 0 : rows.ends[rows.n_rows - 1];
+            std::size_t n_parts = team_size(rows.n_rows, n_entries, n_lanes, options.n_threads);
+            Parts<SparseRows<T, std::int32_t>> ordered;
+            Parts<SparseRows<T, Index>> plain;
+            const bool can_order = n_columns < (std::size_t{1} << 31);
+            bool is_ordered = false;
+            {
+                const nb::gil_scoped_release unlocked;
+                if (n_parts > 1 && !(can_order && has_sorted_columns(rows))) n_parts = 1;
+                is_ordered = n_parts > 1 || (can_order && has_large_weights<T>(n_columns, n_lanes));
+                const std::vector<std::size_t> first = split_columns(rows, n_parts);
+                auto& bounds = is_ordered ? ordered.bounds : plain.bounds;
+                const auto parts = split_rows(rows, first, bounds);
+                if (is_ordered) {
+                    ordered.renumbered = Buffer<std::int32_t>(n_entries);
+                    ordered.parts.resize(n_parts);
+                    parallel_for(n_parts, n_parts, [&](std::size_t i) {
+                        ordered.parts[i].order = ColumnOrder(parts[i], first[i], first[i + 1], ordered.renumbered.data());
+                        ordered.parts[i].rows = {parts[i].begins, parts[i].ends, ordered.renumbered.data(),
+                                                 rows.values,     rows.n_rows,   ordered.parts[i].order.size()};
+                    });
+                } else {
+                    plain.parts.push_back({rows, ColumnOrder(0, n_columns)});
+                }
+            }
+            if (is_ordered) {
+                return std::make_unique<BoundSolver<T, SparseRows<T, std::int32_t>>>(std::move(ordered), n_columns, table_rows,
+                                                                                     row_weights, n_lanes, n_cuts, options, keep);
+            }
+            return std::make_unique<BoundSolver<T, SparseRows<T, Index>>>(std::move(plain), n_columns, table_rows, row_weights,
+                                                                          n_lanes, n_cuts, options, keep);
+        },
+        nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("n_columns"), nb::arg("table_rows"),
+        nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"),
+        nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"), nb::arg("rho"), nb::arg("free_offsets"));
+    module.def(
+        "sparse_scores",
+        [](const Vector<Index>& starts, const Vector<Index>& columns, const Vector<T>& values, const Matrix<T>& weights,
+           std::size_t n_threads) {
+            const SparseRows<T, Index> rows = sparse_rows(starts, columns, values, weights.shape(0));
+            return bound_scores(rows, weights, n_threads);
+        },
+        nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("weights"), nb::arg("n_threads"));
+}
+
+template <class T> void bind_dense(nb::module_& module) {
+    module.def(
+        "dense_solver",
+        [](const Matrix<T>& values, const Vector<std::int32_t>& table_rows, const std::optional<Vector<T>>& row_weights,
+           std::size_t n_lanes, std::size_t n_cuts, double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed,
+           std::size_t n_threads, double rho, bool free_offsets) -> std::unique_ptr<AnySolver> {
+            const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
+            const std::size_t n_rows = values.shape(0), n_columns = values.shape(1);
+            check_rows(n_rows, table_rows, row_weights);
+            nb::tuple keep = nb::make_tuple(values, table_rows, row_weights);
+            const std::size_t n_parts = team_size(n_rows, n_rows * n_columns, n_lanes, options.n_threads);
+            Parts<DenseRows<T>> parts;
+            for (std::size_t i = 0; i < n_parts; ++i) {
+                const std::size_t first = n_columns * i / n_parts, last = n_columns * (i + 1) / n_parts;
+                parts.parts.push_back({{values.data() + first, n_columns, n_rows, last - first}, ColumnOrder(first, last)});
+            }
+            return std::make_unique<BoundSolver<T, DenseRows<T>>>(std::move(parts), n_columns, table_rows, row_weights, n_lanes,
+                                                                  n_cuts, options, keep);
+        },
+        nb::arg("values"), nb::arg("table_rows"), nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"),
+        nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"),
+        nb::arg("rho"), nb::arg("free_offsets"));
+    module.def(
+        "dense_scores",
+        [](const Matrix<T>& values, const Matrix<T>& weights, std::size_t n_threads) {
+            const DenseRows<T> rows{values.data(), values.shape(1), values.shape(0), values.shape(1)};
+            return bound_scores(rows, weights, n_threads);
+        },
+        nb::arg("values"), nb::arg("weights"), nb::arg("n_threads"));
+}
+
+nb::dict results_of(const AnySolver& solver) {
+    const std::vector<LaneResult>& results = solver.results();
+    std::vector<std::size_t> sweeps, support;
+    std::vector<bool> converged;
+    std::vector<double> violation, objective, gap;
+    for (const LaneResult& result : results) {
+        sweeps.push_back(result.n_sweeps);
+        support.push_back(result.n_support);
+        converged.push_back(result.has_converged);
+        violation.push_back(result.violation);
+        objective.push_back(result.dual_objective);
+        gap.push_back(result.gap);
+    }
+    nb::dict columns;
+    columns["n_sweeps"] = sweeps;
+    columns["n_support"] = support;
+    columns["has_converged"] = converged;
+    columns["violation"] = violation;
+    columns["dual_objective"] = objective;
+    columns["gap"] = gap;
+    return columns;
+}
+
+}  // namespace
+}  // namespace rankplane
+
+NB_MODULE(_core, module) {
+    using namespace rankplane;
+    nb::class_<AnySolver>(module, "LaneSolver")
+        .def("run", &AnySolver::run, nb::arg("table"), nb::arg("on_report").none())
+        .def("results", &results_of)
+        .def("take_weights", &AnySolver::take_weights);
+    bind_sparse<float, std::int32_t>(module);
+    bind_sparse<float, std::int64_t>(module);
+    bind_sparse<double, std::int32_t>(module);
+    bind_sparse<double, std::int64_t>(module);
+    bind_dense<float>(module);
+    bind_dense<double>(module);
+    module.def("isa", [] { return std::string(name_of(isa_in_use())); });
+    module.def("isas", [] {
+        std::vector<std::string> names;
+        for (const Isa isa : supported_isas()) names.emplace_back(name_of(isa));
+        return names;
+    });
+}

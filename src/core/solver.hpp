@@ -1,0 +1,435 @@
+// The outer loop: sweeps until every lane has converged.
+//
+// A lane stops when the violations of one full sweep add up to at most `tol` times those of its first sweep. Rows that look settled
+// at a bound are shrunk away, lane by lane; when a lane converges on what is left, all its rows come back, and only a sweep over
+// all of them can end it.
+//
+// Every sweep visits the rows in a new random order. (A random order of chunks of neighbouring rows would read X from memory in
+// longer runs and sweep faster, but the rows of a chunk then settle among themselves: after the same number of sweeps the duality
+// gap was five times larger.)
+//
+// Threads. More than 32 lanes make several blocks, which share nothing but X and are solved side by side. A single block is solved
+// by a team: each member holds a range of the columns, with their weights, and all of them walk through the rows together, adding
+// up their parts of each score (see Exchange). Members hold their own copies of everything else and take the same decisions from
+// the same numbers, so there are no locks, and the result depends on the number of members only. What would be natural, threads on
+// different rows of one shared W, was slower than one thread: a column's cache line then travels to and fro with every row that
+// touches it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "block.hpp"
+#include "columns.hpp"
+#include "isa.hpp"
+#include "memory.hpp"
+#include "parallel.hpp"
+#include "random.hpp"
+#include "rows.hpp"
+#include "sweep.hpp"
+
+namespace rankplane {
+
+struct Options {
+    double tol = 0.1;
+    std::size_t max_sweeps = 1000;
+    bool shrinking = true;
+    std::uint64_t seed = 0;
+    std::size_t n_threads = 1;
+    double rho = 1.0;           // how far an offset moves per unit of dual: 1 is a column of ones, 0 no offset
+    bool free_offsets = false;  // offsets carry no penalty: rho is then the step of a proximal-point loop
+};
+
+struct LaneResult {
+    std::size_t n_sweeps = 0;
+    bool has_converged = false;
+    double violation = 0;  // at the end, relative to the first sweep
+    double dual_objective = 0;
+    double gap = 0;
+    std::size_t n_support = 0;
+};
+
+struct Report {
+    std::size_t sweep = 0;
+    std::size_t n_active_rows = 0;
+    std::vector<std::size_t> lanes;
+    std::vector<double> violations;  // per lane of `lanes`, relative to the first sweep
+};
+
+// How the caller and a running solve talk: stop is read between chunks of rows, reports come after every sweep.
+struct Control {
+    bool stop = false;  // read and written with atomic builtins, also by the loops that may not use <atomic>
+    std::function<void(const Report&)> report;
+
+    bool should_stop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
+    void request_stop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }
+};
+
+// A range of the columns: its entries of every row, and where its weights lie.
+template <class Rows> struct Part {
+    Rows rows;
+    ColumnOrder order;
+};
+
+template <class T, class Rows> class Solver {
+  public:
+    // X and the arrays of visits and rows are borrowed: they must outlive the solver. A visit is a row, or with twice as many
+    // visits as rows, one of the two halves that a row is split into.
+    Solver(std::vector<Part<Rows>> parts, const Visits& visits, const T* row_weights, std::size_t n_lanes, std::size_t n_cuts,
+           const Options& options, Isa isa)
+        : parts_(std::move(parts)),
+          visits_(visits),
+          row_weights_(row_weights),
+          n_lanes_(n_lanes),
+          n_cuts_(n_cuts),
+          options_(options),
+          isa_(isa),
+          square_norms_(parts_.front().rows.n_rows) {
+        measure_rows();
+        const std::size_t n_blocks = count_blocks(n_lanes, options.n_threads);
+        for (std::size_t b = 0; b < n_blocks; ++b) {
+            std::vector<std::size_t> lanes;
+            for (std::size_t lane = b * n_lanes / n_blocks; lane < (b + 1) * n_lanes / n_blocks; ++lane) lanes.push_back(lane);
+            for (const Part<Rows>& part : parts_) {
+                members_.emplace_back();
+                members_.back().part = &part;
+                members_.back().blocks.emplace_back(lanes, part.order.size(), n_cuts, visits);
+            }
+        }
+    }
+    Solver(const Solver&) = delete;
+    Solver& operator=(const Solver&) = delete;
+
+    // Lanes that do not fit into one block are spread evenly, with as many blocks as keep all threads busy.
+    static std::size_t count_blocks(std::size_t n_lanes, std::size_t n_threads) {
+        const std::size_t n_blocks = (n_lanes + max_width - 1) / max_width;
+        if (n_blocks <= 1) return n_blocks;
+        return std::min(n_lanes, (n_blocks + n_threads - 1) / n_threads * n_threads);
+    }
+
+    void run(const Table& table, Control& control) {
+        if (options_.free_offsets) options_.rho = mean_square_norm_;
+        results_.assign(n_lanes_, LaneResult());
+        for (Member& member : members_) {
+            for (Block<T>& block : member.blocks) block.load(table, visits_);
+        }
+        const std::size_t team_size = parts_.size();
+        const std::size_t slot_bytes = sizeof(std::uint64_t) + max_width * sizeof(double);
+        const std::size_t aligned_slot = (slot_bytes + 127) / 128 * 128;
+        Buffer<char> slots(team_size > 1 ? team_size * Exchange::ring * aligned_slot : 0);
+        std::mutex report_mutex;
+        parallel_for(members_.size(), team_size > 1 ? team_size : options_.n_threads, [&](std::size_t m) {
+            Member& member = members_[m];
+            Exchange exchange;
+            exchange.slots = slots.data();
+            exchange.slot_bytes = aligned_slot;
+            exchange.n_members = team_size;
+            exchange.member = m % team_size;
+            exchange.delay = first_delay();
+            exchange.n_rows_done = &member.n_rows_done;
+            exchange.stop = &control.stop;
+            exchange.yield = [] { std::this_thread::yield(); };
+            try {
+                solve(member, exchange, control, report_mutex);
+            } catch (...) {
+                control.request_stop();  // or the others would wait for this member for ever
+                throw;
+            }
+        });
+        if (!control.should_stop()) conclude();
+    }
+
+    // One entry per lane.
+    const std::vector<LaneResult>& results() const { return results_; }
+
+    // Frees what only a further run would need: a caller that copies the weights out then holds no more than it did while solving.
+    void release_duals() {
+        for (Member& member : members_) {
+            for (Block<T>& block : member.blocks) {
+                block.duals = Buffer<T>();
+                block.bits = Buffer<std::uint8_t>();
+            }
+        }
+    }
+
+    // weights: [column][lane] in the caller's numbering of the columns; offsets: [cut][lane].
+    void copy_weights(T* weights, T* offsets) const {
+        for (const Member& member : members_) {
+            const ColumnOrder& order = member.part->order;
+            for (const Block<T>& block : member.blocks) {
+                for (std::size_t column = order.first(); column < order.last(); ++column) {
+                    const T* from = block.weights.data() + order.position(column) * block.width;
+                    for (std::size_t l = 0; l < block.lanes.size(); ++l) weights[column * n_lanes_ + block.lanes[l]] = from[l];
+                }
+                for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
+                    for (std::size_t l = 0; l < block.lanes.size(); ++l) {
+                        offsets[cut * n_lanes_ + block.lanes[l]] = block.offsets[cut * block.width + l];
+                    }
+                }
+            }
+        }
+    }
+
+  private:
+    static constexpr std::size_t chunk_rows = 512;
+
+    // Sums of the certificate, per lane of a block.
+    struct Certificate {
+        std::vector<double> gap, dual, violation, repair, support, square, offset_square;
+    };
+
+    // A thread's share: some lanes on some columns.
+    struct Member {
+        const Part<Rows>* part = nullptr;
+        std::vector<Block<T>> blocks;  // the running one, then those split off when their lanes had ended
+        std::vector<Certificate> certificates;
+        std::uint64_t n_rows_done = 0;
+    };
+
+    // What one sweep adds up.
+    struct Tally {
+        std::vector<double> violation_sum;
+        std::vector<T> violation_max;
+        std::uint32_t dropped = 0;
+        std::size_t n_active = 0;
+    };
+
+    void measure_rows() {
+        constexpr std::size_t rows_per_job = 4096;
+        const std::size_t n_rows = square_norms_.size();
+        std::vector<double> totals((n_rows + rows_per_job - 1) / rows_per_job, 0.0);
+        parallel_for(totals.size(), options_.n_threads, [&](std::size_t job) {
+            for (std::size_t i = job * rows_per_job; i < std::min(n_rows, (job + 1) * rows_per_job); ++i) {
+                double square = 0;
+                for (const Part<Rows>& part : parts_) {
+                    const auto row = part.rows[i];
+                    for (std::size_t q = 0; q < row.size; ++q) {
+                        square += static_cast<double>(row.value(q)) * static_cast<double>(row.value(q));
+                    }
+                }
+                square_norms_[i] = static_cast<T>(square);
+                totals[job] += square;
+            }
+        });
+        double total = 0;
+        for (const double part : totals) total += part;
+        mean_square_norm_ = total > 0 ? total / static_cast<double>(n_rows) : 1.0;
+    }
+
+    // How many rows old a score may be, so that a team need not wait for every row. Rows of text hardly overlap and do not notice.
+    // Dense rows do, and are long enough to wait for.
+    static constexpr std::size_t first_delay() { return Rows::is_sparse ? 2 : 0; }
+
+    void solve(Member& member, Exchange& exchange, Control& control, std::mutex& report_mutex) {
+        const std::size_t n_columns = member.part->order.size();
+        Tally tally;
+        double last_violation = -1;
+        while (member.blocks.front().running != 0 && member.blocks.front().n_sweeps < options_.max_sweeps) {
+            Block<T>& block = member.blocks.front();
+            sweep_once(block, member.part->rows, exchange, control, tally);
+            if (control.should_stop()) return;
+            // The price of a delay, should there be one, is that violations grow: then wait for every row.
+            double violation = 0;
+            for (const double lane_violation : tally.violation_sum) violation += lane_violation;
+            if (last_violation >= 0 && violation > last_violation) exchange.delay = 0;
+            last_violation = violation;
+            judge(block, tally);
+            if (control.report && exchange.member == 0) {
+                const std::lock_guard lock(report_mutex);
+                control.report(report_on(block, tally));
+            }
+            if (should_narrow(block)) {
+                Block<T> ended = block.split_ended(n_columns, visits_);
+                member.blocks.push_back(std::move(ended));
+            }
+        }
+        member.certificates.clear();
+        for (Block<T>& block : member.blocks) {
+            member.certificates.push_back(certify(block, member.part->rows, exchange));
+            if (control.should_stop()) return;
+        }
+    }
+
+    SweepState<T> state_of(Block<T>& block, const Exchange& exchange) const {
+        SweepState<T> state{};
+        state.n_cuts = n_cuts_;
+        state.rho = static_cast<T>(options_.rho);
+        state.may_shrink = options_.shrinking;
+        state.demands = block.demands.data();
+        state.table_rows = visits_.table_rows;
+        state.row_weights = row_weights_;
+        state.square_norms = square_norms_.data();
+        state.weights = block.weights.data();
+        state.offsets = block.offsets.data();
+        state.duals = block.duals.data();
+        state.bits = block.bits.data();
+        state.shrink_beyond = block.shrink_beyond.data();
+        state.exchange = exchange;
+        return state;
+    }
+
+    void sweep_once(Block<T>& block, const Rows& rows, const Exchange& exchange, const Control& control, Tally& tally) const {
+        const LaneLoops<T, Rows> loops = lane_loops<T, Rows>(isa_, block.width);
+        const auto sweep = exchange.n_members > 1 ? loops.sweep_together : loops.sweep;
+        tally.violation_sum.assign(block.width, 0.0);
+        tally.violation_max.assign(block.width, T(0));
+        tally.dropped = 0;
+        tally.n_active = 0;
+        std::vector<T> chunk_sum(block.width);
+        SweepState<T> state = state_of(block, exchange);
+        state.violation_sum = chunk_sum.data();
+        state.violation_max = tally.violation_max.data();
+        state.dropped = &tally.dropped;
+
+        Random random(mix(options_.seed, block.n_sweeps));
+        shuffle(block.order.data(), block.order.size(), random);
+        std::uint32_t visits[chunk_rows];
+        for (std::size_t first = 0; first < visits_.size && !control.should_stop(); first += chunk_rows) {
+            const std::size_t n_active = block.active_visits(first, std::min(visits_.size, first + chunk_rows), visits);
+            tally.n_active += n_active;
+            // Sums over a chunk are short enough for T; over a sweep they are not.
+            std::fill(chunk_sum.begin(), chunk_sum.end(), T(0));
+            sweep(state, rows, visits, n_active);
+            for (std::size_t l = 0; l < block.width; ++l) tally.violation_sum[l] += static_cast<double>(chunk_sum[l]);
+        }
+        ++block.n_sweeps;
+    }
+
+    // After a sweep: which lanes have converged, which get their rows back.
+    void judge(Block<T>& block, const Tally& tally) const {
+        std::uint32_t converged = 0;
+        for (std::size_t l = 0; l < block.width; ++l) {
+            if (!block.is_running(l)) continue;
+            if (block.first_violation[l] < 0) block.first_violation[l] = tally.violation_sum[l];
+            block.violation[l] = tally.violation_sum[l];
+            ++block.lane_sweeps[l];
+            ++block.sweeps_since_recentred[l];
+            const T largest = tally.violation_max[l];
+            block.shrink_beyond[l] = largest > 0 ? largest : std::numeric_limits<T>::infinity();
+            if (block.violation[l] <= options_.tol * block.first_violation[l]) converged |= 1u << l;
+        }
+        // Rows shrunk during this sweep were part of it; rows shrunk before were not.
+        const std::uint32_t incomplete = converged & block.has_shrunk;
+        block.has_shrunk |= tally.dropped;
+        std::uint32_t ended = converged & ~incomplete;
+        if (options_.free_offsets) ended = recentre(block, ended);
+        if (incomplete != 0) block.activate(incomplete, visits_);
+        if (ended != 0) block.retire(ended);
+    }
+
+    // Free offsets: a proximal-point step. The penalty |b - centre|^2 / (2 rho) is centred on the offsets just found, which is the
+    // multiplier step b += rho * sum a on the constraint that the duals of a cut sum to zero. A lane has ended when the move no
+    // longer upsets it: when the first sweep after it converges at once. Returns the lanes that have.
+    std::uint32_t recentre(Block<T>& block, std::uint32_t lanes) const {
+        std::uint32_t settled = 0, moved = 0;
+        for (std::size_t l = 0; l < block.width; ++l) {
+            if ((lanes >> l & 1) == 0) continue;
+            if (block.sweeps_since_recentred[l] == 1 && block.lane_sweeps[l] > 1) {
+                settled |= 1u << l;
+                continue;
+            }
+            for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
+                T& offset = block.offsets[cut * block.width + l];
+                T& centre = block.centres[cut * block.width + l];
+                const T move = offset - centre;
+                centre = offset;
+                offset += move;
+            }
+            block.sweeps_since_recentred[l] = 0;
+            moved |= 1u << l;
+        }
+        if (moved != 0) block.activate(moved, visits_);
+        return settled;
+    }
+
+    Report report_on(const Block<T>& block, const Tally& tally) const {
+        Report report;
+        report.sweep = block.n_sweeps;
+        report.n_active_rows = tally.n_active;
+        report.lanes = block.lanes;
+        for (std::size_t l = 0; l < block.lanes.size(); ++l) report.violations.push_back(block.relative_violation(l));
+        return report;
+    }
+
+    // Moving lanes costs about a sweep. A solve that has already taken many will likely take many more.
+    static bool should_narrow(const Block<T>& block) {
+        const auto n_running = static_cast<std::size_t>(__builtin_popcount(block.running));
+        return n_running > 0 && block.n_sweeps >= 16 && 2 * width_for(n_running) <= block.width;
+    }
+
+    // Dual objective, gap and violation of the block as it stands.
+    Certificate certify(Block<T>& block, const Rows& rows, const Exchange& exchange) const {
+        const std::size_t width = block.width, n_per_cut = n_cuts_ * width;
+        std::vector<double> positive(n_per_cut, 0.0), negative(n_per_cut, 0.0);
+        for (std::size_t visit = 0; visit < visits_.size; ++visit) {
+            for (std::size_t i = 0; i < n_per_cut; ++i) {
+                const double a = static_cast<double>(block.duals[visit * n_per_cut + i]);
+                positive[i] += std::max(a, 0.0);
+                negative[i] += std::min(a, 0.0);
+            }
+        }
+        Certificate sums;
+        for (auto* sum : {&sums.gap, &sums.dual, &sums.violation, &sums.repair, &sums.support, &sums.square, &sums.offset_square}) {
+            sum->assign(width, 0.0);
+        }
+        // With free offsets the duals of a cut must sum to zero; scaling down the larger side makes them.
+        std::vector<double> positive_factor(n_per_cut, 1.0), negative_factor(n_per_cut, 1.0);
+        for (std::size_t i = 0; i < n_per_cut; ++i) {
+            const double sum = positive[i] + negative[i];
+            if (!options_.free_offsets) sums.offset_square[i % width] += options_.rho * sum * sum;
+            if (options_.free_offsets && sum > 0) positive_factor[i] = -negative[i] / positive[i];
+            if (options_.free_offsets && sum < 0) negative_factor[i] = -positive[i] / negative[i];
+        }
+        lane_loops<T, Rows>(isa_, width)
+            .certify(state_of(block, exchange), rows, visits_.size,
+                     {positive_factor.data(), negative_factor.data(), sums.gap.data(), sums.dual.data(), sums.violation.data(),
+                      sums.repair.data(), sums.support.data()});
+        for (std::size_t i = 0; i < block.weights.size(); ++i) {
+            sums.square[i % width] += static_cast<double>(block.weights[i]) * static_cast<double>(block.weights[i]);
+        }
+        return sums;
+    }
+
+    // Puts the certificates of all members together: the weights of a lane lie with all of them.
+    void conclude() {
+        for (const Member& member : members_) {
+            const bool is_first = member.part == &parts_.front();
+            for (std::size_t b = 0; b < member.blocks.size(); ++b) {
+                const Block<T>& block = member.blocks[b];
+                const Certificate& sums = member.certificates[b];
+                for (std::size_t l = 0; l < block.lanes.size(); ++l) {
+                    LaneResult& result = results_[block.lanes[l]];
+                    // |sum a x|^2 = 2 sum a s - |w|^2 up to the square of the rounding in w.
+                    result.dual_objective -= 0.5 * sums.square[l];
+                    if (!is_first) continue;
+                    result.n_sweeps = block.lane_sweeps[l];
+                    result.has_converged = !block.is_running(l);
+                    result.violation = block.first_violation[l] > 0 ? sums.violation[l] / block.first_violation[l] : 0.0;
+                    result.n_support = static_cast<std::size_t>(sums.support[l]);
+                    result.gap = sums.gap[l] + 0.5 * sums.repair[l] * sums.repair[l];
+                    result.dual_objective += sums.dual[l] + 0.5 * sums.offset_square[l];
+                }
+            }
+        }
+    }
+
+    std::vector<Part<Rows>> parts_;
+    Visits visits_;
+    const T* row_weights_;
+    std::size_t n_lanes_, n_cuts_;
+    Options options_;
+    Isa isa_;
+    Buffer<T> square_norms_;
+    double mean_square_norm_ = 1.0;
+    std::vector<Member> members_;
+    std::vector<LaneResult> results_;
+};
+
+}  // namespace rankplane
