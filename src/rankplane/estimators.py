@@ -1,0 +1,519 @@
+"""The six linear models as scikit-learn estimators.
+
+An estimator is a table (what each rank asks of each plane) and a ranker (how scores become ranks); everything else is shared.
+``fit`` is checks, then ``solve_planes``, then the compiled core.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rankplane import rankers, tables, validation
+from rankplane.planes import scores
+from rankplane.progress import solve_progress
+from rankplane.rankers import Ranks, Scores
+from rankplane.solve import solve_planes
+from rankplane.tables import Table
+
+LOSSES = ("hinge", "squared_hinge")
+Model = TypeVar("Model", bound=type)
+
+# One description per parameter, whichever models have it. `documented` joins them with the defaults of the signature.
+PARAMETER_DOCS = {
+    "C": "Price of a violated demand, per row. Larger fits the training rows more closely.",
+    "C1": "Price for rows of a plane's own rank, instead of ``C``.",
+    "C2": "Price for rows of the other ranks, instead of ``C``.",
+    "epsilon": "How far from its target a score may be at no price.",
+    "loss": "``'hinge'`` charges violations linearly, ``'squared_hinge'`` by their square.",
+    "ranker": "How scores become ranks: ``'ordered'`` counts the boundaries ``f_k + f_{k+1} > 0``, ``'nearest'`` takes the plane of "
+    "smallest ``|f_k|``.",
+    "fit_intercept": "Give each plane a bias, penalised like the weight of a column of ones.",
+    "ranks": "The labels, lowest first. Needed for text labels, whose alphabetical order would mean nothing; numbers are sorted, an "
+    "ordered categorical brings its order. Ranks that do not occur in the training data are allowed.",
+    "class_weight": "Factors on ``C`` by label, or ``'balanced'`` for factors inversely proportional to frequency.",
+    "solver": "``'dcd2'`` has one dual variable per row and plane; ``'dcd1'``, the paper's Algorithm 1, splits those of a plane's own "
+    "rank in two. Same optimum; kept for comparison.",
+    "tol": "A plane is done when the violations of a sweep sum to ``tol`` times those of the first sweep.",
+    "max_iter": "Most sweeps over the data.",
+    "shrinking": "Leave out rows that look settled, and look at them again before the end.",
+    "n_jobs": "Threads. The result depends on their number, but not on their timing: the same number gives the same bits.",
+    "random_state": "Seed of the order in which rows are visited. ``None`` is a fixed seed.",
+    "verbose": "1 shows a progress bar.",
+}
+ATTRIBUTE_DOCS = """
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_ranks,)
+        The labels in rank order.
+    coef_ : ndarray of shape (n_planes, n_columns)
+        Weights; a single row for models with one direction.
+    intercept_ : ndarray
+        One bias per plane; for threshold models, one per boundary.
+    n_iter_, dual_objective_, duality_gap_, n_support_ : ndarray of shape (n_planes,)
+        Sweeps made; minimum of the dual, with the bias inside ``w``; how far at most the objective is from its optimum; rows whose dual
+        variable is not zero.
+"""
+
+
+def documented(cls: Model) -> Model:
+    """Complete a class docstring with its parameters, their defaults read from the signature."""
+    lines = ["", "    Parameters", "    ----------"]
+    for name, parameter in inspect.signature(cls).parameters.items():
+        lines += [f"    {name} : default={parameter.default!r}", f"        {PARAMETER_DOCS[name]}"]
+    summary, example = (cls.__doc__ or "").split("    Examples\n", 1)
+    cls.__doc__ = summary.rstrip() + "\n" + "\n".join(lines) + "\n" + ATTRIBUTE_DOCS + "\n    Examples\n" + example
+    return cls
+
+
+class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What the models share: checks, labels, the solve, scores."""
+
+    free_offsets: ClassVar[bool] = False
+    fitted: ClassVar[tuple[str, ...]] = (
+        "classes_",
+        "coef_",
+        "intercept_",
+        "n_iter_",
+        "dual_objective_",
+        "duality_gap_",
+        "n_support_",
+        "n_features_in_",
+        "feature_names_in_",
+    )
+
+    C: float
+    loss: tables.Loss
+    ranks: Any
+    class_weight: Any
+    tol: float
+    max_iter: int
+    shrinking: bool
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    def _table(self, n_ranks: int) -> Table:
+        raise AttributeError("A model is its table.")
+
+    def _rank(self, plane_scores: Scores) -> Ranks:
+        raise AttributeError("A model is its ranker.")
+
+    def _table_rows(self, rank_numbers: NDArray[np.int32], n_ranks: int) -> NDArray[np.int32]:
+        return rank_numbers
+
+    def _check_parameters(self) -> None:
+        checks: dict[str, Callable[[str, Any], Any]] = {
+            "C": validation.check_positive,
+            "C1": lambda name, value: value is None or validation.check_positive(name, value),
+            "C2": lambda name, value: value is None or validation.check_positive(name, value),
+            "epsilon": validation.check_non_negative,
+            "loss": lambda name, value: validation.check_choice(name, value, LOSSES),
+            "ranker": lambda name, value: validation.check_choice(name, value, ("ordered", "nearest")),
+            "solver": lambda name, value: validation.check_choice(name, value, ("dcd2", "dcd1")),
+            "fit_intercept": validation.check_bool,
+            "tol": validation.check_positive,
+            "max_iter": validation.check_count,
+            "shrinking": validation.check_bool,
+            "verbose": validation.check_non_negative,
+        }
+        for name, value in self.get_params(deep=False).items():
+            if name in checks:
+                checks[name](name, value)
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the planes.
+
+        Parameters
+        ----------
+        X : csr, csc or coo matrix, array or data frame of shape (n_rows, n_columns)
+            float32 is solved in float32, all else in float64.
+        y : array of shape (n_rows,)
+            Labels; see ``ranks``.
+        sample_weight : array of shape (n_rows,), optional
+            Factors on ``C``.
+        """
+        for name in self.fitted:
+            if hasattr(self, name):
+                delattr(self, name)
+        self._check_parameters()
+        n_threads = validation.check_n_jobs(self.n_jobs)
+        seed = validation.seed_of(self.random_state)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        X = self._check_X(X, y, is_fit=True)
+        order = validation.rank_order(y, self.ranks)
+        numbers = validation.rank_numbers(y, order)
+        if len(np.unique(numbers)) < 2:
+            raise ValueError(
+                f"y must hold at least two different ranks; this classifier can't train with one class. Got only {order[numbers[0]]!r}."
+            )
+        weights = None if sample_weight is None else validation.check_sample_weight(sample_weight, X.shape[0])
+        by_rank = validation.rank_weights(self.class_weight, order, numbers)
+        if by_rank is not None:
+            weights = by_rank[numbers] * (1.0 if weights is None else weights)
+
+        with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
+            planes = solve_planes(
+                X,
+                self._table(len(order)),
+                self._table_rows(numbers, len(order)),
+                row_weights=weights,
+                has_offsets=getattr(self, "fit_intercept", True),
+                free_offsets=self.free_offsets,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                shrinking=self.shrinking,
+                seed=seed,
+                n_threads=n_threads,
+                on_report=on_report,
+            )
+        self.classes_ = order
+        # A view: the weights stay column by column, as prediction reads them.
+        self.coef_ = planes.weights.T
+        self.intercept_ = planes.offsets.ravel()
+        self.n_iter_ = planes.n_sweeps
+        self.dual_objective_ = planes.dual_objective
+        self.duality_gap_ = planes.gap
+        self.n_support_ = planes.n_support
+        return self
+
+    def plane_scores(self, X: Any) -> NDArray[Any]:
+        """Signed scores, shape (n_rows, n_planes): zero on a plane, positive above it."""
+        check_is_fitted(self)
+        X = self._check_X(X, None, is_fit=False)
+        weights = np.ascontiguousarray(self.coef_.T)
+        X = X.astype(weights.dtype, copy=False)
+        return np.asarray(scores(X, weights, validation.check_n_jobs(self.n_jobs)) + self.intercept_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The rank of each row."""
+        plane_scores = self.plane_scores(X)
+        return np.asarray(self.classes_[self._rank(plane_scores)])
+
+    def _check_X(self, X: Any, y: Any, is_fit: bool) -> Any:
+        options = {
+            "accept_sparse": "csr",
+            "dtype": [np.float64, np.float32],
+            "ensure_all_finite": False,
+            "reset": is_fit,
+        }
+        if y is not None and len(np.shape(y)) and np.shape(y)[0] != X.shape[0] if hasattr(X, "shape") else False:
+            raise ValueError(
+                f"y must have one label per row of X: inconsistent numbers of samples. Got {np.shape(y)[0]} labels for {X.shape[0]} rows."
+            )
+        X = validation.as_rows(validate_data(self, X, **options))
+        validation.check_finite(X)
+        return X
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # scikit-learn's checks train on blobs whose labels have no order, which a model of order is bound to score poorly on.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+@documented
+class NPSVOR(LinearOrdinal):
+    """Nonparallel support vector ordinal regression: one plane through each rank, lower ranks below it, higher ranks above.
+
+    The model of *A Novel Large-scale Ordinal Regression Model* (Shi, Wang, Shen, Niu), which this package is named after.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane import NPSVOR
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> NPSVOR(C=10, tol=1e-3).fit(X, [1, 1, 2, 3]).predict([[0.5], [3.0], [9.0]])
+    array([1, 2, 3])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        C1: float | None = None,
+        C2: float | None = None,
+        epsilon: float = 0.1,
+        loss: tables.Loss = "hinge",
+        ranker: str = "ordered",
+        fit_intercept: bool = True,
+        ranks: Any = None,
+        class_weight: Any = None,
+        solver: str = "dcd2",
+        tol: float = 0.1,
+        max_iter: int = 1000,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.C1 = C1
+        self.C2 = C2
+        self.epsilon = epsilon
+        self.loss = loss
+        self.ranker = ranker
+        self.fit_intercept = fit_intercept
+        self.ranks = ranks
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _table(self, n_ranks: int) -> Table:
+        C1 = self.C if self.C1 is None else self.C1
+        C2 = self.C if self.C2 is None else self.C2
+        model = tables.npsvor_split if self.solver == "dcd1" else tables.npsvor
+        return model(n_ranks, C1, C2, self.epsilon, self.loss)
+
+    def _table_rows(self, rank_numbers: NDArray[np.int32], n_ranks: int) -> NDArray[np.int32]:
+        if self.solver == "dcd1":
+            return np.concatenate([rank_numbers, rank_numbers + np.int32(n_ranks)])
+        return rank_numbers
+
+    def _rank(self, plane_scores: Scores) -> Ranks:
+        return rankers.nearest(plane_scores) if self.ranker == "nearest" else rankers.ordered(plane_scores)
+
+
+@documented
+class SVC(LinearOrdinal):
+    """Support vector classification, one rank against the rest; the order of the ranks is not used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane import SVC
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> SVC(C=10, tol=1e-3).fit(X, [1, 1, 2, 2]).predict([[0.5], [9.0]])
+    array([1, 2])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        loss: tables.Loss = "hinge",
+        fit_intercept: bool = True,
+        ranks: Any = None,
+        class_weight: Any = None,
+        tol: float = 0.1,
+        max_iter: int = 1000,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.ranks = ranks
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _table(self, n_ranks: int) -> Table:
+        return tables.one_against_rest(n_ranks, self.C, self.loss)
+
+    def _rank(self, plane_scores: Scores) -> Ranks:
+        return rankers.largest(plane_scores)
+
+
+@documented
+class SVR(LinearOrdinal):
+    """Support vector regression on the ranks, counted from 1, rounded to the nearest rank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane import SVR
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> SVR(C=10, tol=1e-3).fit(X, [1, 1, 2, 2]).predict([[0.5], [9.0]])
+    array([1, 2])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        loss: tables.Loss = "hinge",
+        fit_intercept: bool = True,
+        ranks: Any = None,
+        class_weight: Any = None,
+        tol: float = 0.1,
+        max_iter: int = 1000,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.ranks = ranks
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _table(self, n_ranks: int) -> Table:
+        return tables.regression(n_ranks, self.C, self.epsilon, self.loss)
+
+    def _rank(self, plane_scores: Scores) -> Ranks:
+        return rankers.rounded(plane_scores, len(self.classes_))
+
+
+@documented
+class SVMOP(LinearOrdinal):
+    """Ordered binary planes: one for each boundary between neighbouring ranks, each with a direction of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane import SVMOP
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> SVMOP(C=10, tol=1e-3).fit(X, [1, 1, 2, 2]).predict([[0.5], [9.0]])
+    array([1, 2])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        loss: tables.Loss = "hinge",
+        fit_intercept: bool = True,
+        ranks: Any = None,
+        class_weight: Any = None,
+        tol: float = 0.1,
+        max_iter: int = 1000,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.ranks = ranks
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _table(self, n_ranks: int) -> Table:
+        return tables.ordered_pairs(n_ranks, self.C, self.loss)
+
+    def _rank(self, plane_scores: Scores) -> Ranks:
+        return rankers.count(plane_scores)
+
+
+@documented
+class RedSVM(LinearOrdinal):
+    """Ordinal regression reduced to one binary problem: one direction, a threshold per boundary, thresholds penalised like weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane import RedSVM
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> RedSVM(C=10, tol=1e-3).fit(X, [1, 1, 2, 2]).predict([[0.5], [9.0]])
+    array([1, 2])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        loss: tables.Loss = "hinge",
+        ranks: Any = None,
+        class_weight: Any = None,
+        tol: float = 0.1,
+        max_iter: int = 1000,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.ranks = ranks
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _table(self, n_ranks: int) -> Table:
+        return tables.thresholds(n_ranks, self.C, self.loss)
+
+    def _rank(self, plane_scores: Scores) -> Ranks:
+        return rankers.count(plane_scores)
+
+
+@documented
+class SVOR(LinearOrdinal):
+    """Support vector ordinal regression with implicit constraints (Chu and Keerthi): as ``RedSVM``, with thresholds free of penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane import SVOR
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> SVOR(C=10, tol=1e-3).fit(X, [1, 1, 2, 2]).predict([[0.5], [9.0]])
+    array([1, 2])
+    """
+
+    free_offsets = True
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        loss: tables.Loss = "hinge",
+        ranks: Any = None,
+        class_weight: Any = None,
+        tol: float = 0.1,
+        max_iter: int = 1000,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.ranks = ranks
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _table(self, n_ranks: int) -> Table:
+        return tables.thresholds(n_ranks, self.C, self.loss)
+
+    def _rank(self, plane_scores: Scores) -> Ranks:
+        return rankers.count(plane_scores)
