@@ -6,10 +6,10 @@ An estimator is a table (what each rank asks of each plane) and a ranker (how sc
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -25,21 +25,21 @@ from rankplane.tables import Table
 LOSSES = ("hinge", "squared_hinge")
 Model = TypeVar("Model", bound=type)
 
-# One description per parameter, whichever models have it. `documented` joins them with the defaults of the signature.
+# One description per parameter, whichever models have it. `model` joins them with the defaults of the signature.
 PARAMETER_DOCS = {
     "C": "Price of a violated demand, per row. Larger fits the training rows more closely.",
     "C1": "Price for rows of a plane's own rank, instead of ``C``.",
     "C2": "Price for rows of the other ranks, instead of ``C``.",
     "epsilon": "How far from its target a score may be at no price.",
     "loss": "``'hinge'`` charges violations linearly, ``'squared_hinge'`` by their square.",
-    "ranker": "How scores become ranks: ``'ordered'`` counts the boundaries ``f_k + f_{k+1} > 0``, ``'nearest'`` takes the plane of "
-    "smallest ``|f_k|``.",
+    "ranker": "How scores become ranks: ``'ordered'`` counts the boundaries ``f_k + f_{k+1} > 0``, ``'nearest'`` takes the plane "
+    "of smallest ``|f_k|``.",
     "fit_intercept": "Give each plane a bias, penalised like the weight of a column of ones.",
-    "ranks": "The labels, lowest first. Needed for text labels, whose alphabetical order would mean nothing; numbers are sorted, an "
-    "ordered categorical brings its order. Ranks that do not occur in the training data are allowed.",
+    "ranks": "The labels, lowest first. Needed for text labels, whose alphabetical order would mean nothing; numbers are sorted, "
+    "an ordered categorical brings its order. Ranks that do not occur in the training data are allowed.",
     "class_weight": "Factors on ``C`` by label, or ``'balanced'`` for factors inversely proportional to frequency.",
-    "solver": "``'dcd2'`` has one dual variable per row and plane; ``'dcd1'``, the paper's Algorithm 1, splits those of a plane's own "
-    "rank in two. Same optimum; kept for comparison.",
+    "solver": "``'dcd2'`` has one dual variable per row and plane; ``'dcd1'``, the paper's Algorithm 1, splits those of a plane's "
+    "own rank in two. Same optimum; kept for comparison.",
     "tol": "A plane is done when the violations of a sweep sum to ``tol`` times those of the first sweep.",
     "max_iter": "Most sweeps over the data.",
     "shrinking": "Leave out rows that look settled, and look at them again before the end.",
@@ -57,13 +57,15 @@ ATTRIBUTE_DOCS = """
     intercept_ : ndarray
         One bias per plane; for threshold models, one per boundary.
     n_iter_, dual_objective_, duality_gap_, n_support_ : ndarray of shape (n_planes,)
-        Sweeps made; minimum of the dual, with the bias inside ``w``; how far at most the objective is from its optimum; rows whose dual
-        variable is not zero.
+        Sweeps made; minimum of the dual, with the bias inside ``w``; how far at most the objective is from its optimum; rows whose
+        dual variable is not zero.
 """
 
 
-def documented(cls: Model) -> Model:
-    """Complete a class docstring with its parameters, their defaults read from the signature."""
+@dataclass_transform(kw_only_default=False)
+def model(cls: Model) -> Model:
+    """Make a class with annotated defaults an estimator: an ``__init__`` that stores them, and a docstring that lists them."""
+    cls = cast(Model, dataclass(eq=False, repr=False)(cls))
     lines = ["", "    Parameters", "    ----------"]
     for name, parameter in inspect.signature(cls).parameters.items():
         lines += [f"    {name} : default={parameter.default!r}", f"        {PARAMETER_DOCS[name]}"]
@@ -72,8 +74,20 @@ def documented(cls: Model) -> Model:
     return cls
 
 
+@dataclass(eq=False, repr=False)
 class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What the models share: checks, labels, the solve, scores."""
+    """What the models share: parameters, checks, labels, the solve, scores."""
+
+    C: float = 1.0
+    loss: tables.Loss = "hinge"
+    ranks: Any = None
+    class_weight: Any = None
+    tol: float = 0.1
+    max_iter: int = 1000
+    shrinking: bool = True
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     free_offsets: ClassVar[bool] = False
     fitted: ClassVar[tuple[str, ...]] = (
@@ -87,17 +101,6 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "n_features_in_",
         "feature_names_in_",
     )
-
-    C: float
-    loss: tables.Loss
-    ranks: Any
-    class_weight: Any
-    tol: float
-    max_iter: int
-    shrinking: bool
-    n_jobs: int | None
-    random_state: Any
-    verbose: int
 
     def _table(self, n_ranks: int) -> Table:
         raise AttributeError("A model is its table.")
@@ -147,12 +150,13 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = validation.seed_of(self.random_state)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        X = self._check_X(X, y, is_fit=True)
+        X = self._check_rows(X, is_fit=True)
+        validation.check_length(y, X.shape[0])
         order = validation.rank_order(y, self.ranks)
         numbers = validation.rank_numbers(y, order)
         if len(np.unique(numbers)) < 2:
             raise ValueError(
-                f"y must hold at least two different ranks; this classifier can't train with one class. Got only {order[numbers[0]]!r}."
+                f"y must hold at least two different ranks; a model can't be trained on one class. Got only {order[numbers[0]]!r}."
             )
         weights = None if sample_weight is None else validation.check_sample_weight(sample_weight, X.shape[0])
         by_rank = validation.rank_weights(self.class_weight, order, numbers)
@@ -187,7 +191,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def plane_scores(self, X: Any) -> NDArray[Any]:
         """Signed scores, shape (n_rows, n_planes): zero on a plane, positive above it."""
         check_is_fitted(self)
-        X = self._check_X(X, None, is_fit=False)
+        X = self._check_rows(X, is_fit=False)
         weights = np.ascontiguousarray(self.coef_.T)
         X = X.astype(weights.dtype, copy=False)
         return np.asarray(scores(X, weights, validation.check_n_jobs(self.n_jobs)) + self.intercept_)
@@ -197,17 +201,13 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         plane_scores = self.plane_scores(X)
         return np.asarray(self.classes_[self._rank(plane_scores)])
 
-    def _check_X(self, X: Any, y: Any, is_fit: bool) -> Any:
+    def _check_rows(self, X: Any, is_fit: bool) -> Any:
         options = {
             "accept_sparse": "csr",
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": False,
             "reset": is_fit,
         }
-        if y is not None and len(np.shape(y)) and np.shape(y)[0] != X.shape[0] if hasattr(X, "shape") else False:
-            raise ValueError(
-                f"y must have one label per row of X: inconsistent numbers of samples. Got {np.shape(y)[0]} labels for {X.shape[0]} rows."
-            )
         X = validation.as_rows(validate_data(self, X, **options))
         validation.check_finite(X)
         return X
@@ -223,11 +223,11 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-@documented
+@model
 class NPSVOR(LinearOrdinal):
     """Nonparallel support vector ordinal regression: one plane through each rank, lower ranks below it, higher ranks above.
 
-    The model of *A Novel Large-scale Ordinal Regression Model* (Shi, Wang, Shen, Niu), which this package is named after.
+    The model of *A Novel Large-scale Ordinal Regression Model* (Shi, Wang, Shen, Niu).
 
     Examples
     --------
@@ -238,47 +238,18 @@ class NPSVOR(LinearOrdinal):
     array([1, 2, 3])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        C1: float | None = None,
-        C2: float | None = None,
-        epsilon: float = 0.1,
-        loss: tables.Loss = "hinge",
-        ranker: str = "ordered",
-        fit_intercept: bool = True,
-        ranks: Any = None,
-        class_weight: Any = None,
-        solver: str = "dcd2",
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        shrinking: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.C1 = C1
-        self.C2 = C2
-        self.epsilon = epsilon
-        self.loss = loss
-        self.ranker = ranker
-        self.fit_intercept = fit_intercept
-        self.ranks = ranks
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    C1: float | None = None
+    C2: float | None = None
+    epsilon: float = 0.1
+    ranker: Literal["ordered", "nearest"] = "ordered"
+    fit_intercept: bool = True
+    solver: Literal["dcd2", "dcd1"] = "dcd2"
 
     def _table(self, n_ranks: int) -> Table:
         C1 = self.C if self.C1 is None else self.C1
         C2 = self.C if self.C2 is None else self.C2
-        model = tables.npsvor_split if self.solver == "dcd1" else tables.npsvor
-        return model(n_ranks, C1, C2, self.epsilon, self.loss)
+        table = tables.npsvor_split if self.solver == "dcd1" else tables.npsvor
+        return table(n_ranks, C1, C2, self.epsilon, self.loss)
 
     def _table_rows(self, rank_numbers: NDArray[np.int32], n_ranks: int) -> NDArray[np.int32]:
         if self.solver == "dcd1":
@@ -289,7 +260,7 @@ class NPSVOR(LinearOrdinal):
         return rankers.nearest(plane_scores) if self.ranker == "nearest" else rankers.ordered(plane_scores)
 
 
-@documented
+@model
 class SVC(LinearOrdinal):
     """Support vector classification, one rank against the rest; the order of the ranks is not used.
 
@@ -302,31 +273,7 @@ class SVC(LinearOrdinal):
     array([1, 2])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        loss: tables.Loss = "hinge",
-        fit_intercept: bool = True,
-        ranks: Any = None,
-        class_weight: Any = None,
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        shrinking: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.ranks = ranks
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    fit_intercept: bool = True
 
     def _table(self, n_ranks: int) -> Table:
         return tables.one_against_rest(n_ranks, self.C, self.loss)
@@ -335,7 +282,7 @@ class SVC(LinearOrdinal):
         return rankers.largest(plane_scores)
 
 
-@documented
+@model
 class SVR(LinearOrdinal):
     """Support vector regression on the ranks, counted from 1, rounded to the nearest rank.
 
@@ -348,33 +295,8 @@ class SVR(LinearOrdinal):
     array([1, 2])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        loss: tables.Loss = "hinge",
-        fit_intercept: bool = True,
-        ranks: Any = None,
-        class_weight: Any = None,
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        shrinking: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.ranks = ranks
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    epsilon: float = 0.1
+    fit_intercept: bool = True
 
     def _table(self, n_ranks: int) -> Table:
         return tables.regression(n_ranks, self.C, self.epsilon, self.loss)
@@ -383,7 +305,7 @@ class SVR(LinearOrdinal):
         return rankers.rounded(plane_scores, len(self.classes_))
 
 
-@documented
+@model
 class SVMOP(LinearOrdinal):
     """Ordered binary planes: one for each boundary between neighbouring ranks, each with a direction of its own.
 
@@ -396,31 +318,7 @@ class SVMOP(LinearOrdinal):
     array([1, 2])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        loss: tables.Loss = "hinge",
-        fit_intercept: bool = True,
-        ranks: Any = None,
-        class_weight: Any = None,
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        shrinking: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.ranks = ranks
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    fit_intercept: bool = True
 
     def _table(self, n_ranks: int) -> Table:
         return tables.ordered_pairs(n_ranks, self.C, self.loss)
@@ -429,9 +327,9 @@ class SVMOP(LinearOrdinal):
         return rankers.count(plane_scores)
 
 
-@documented
+@model
 class RedSVM(LinearOrdinal):
-    """Ordinal regression reduced to one binary problem: one direction, a threshold per boundary, thresholds penalised like weights.
+    """One direction with a threshold per boundary, thresholds penalised like weights: a reduction to one binary problem.
 
     Examples
     --------
@@ -442,30 +340,6 @@ class RedSVM(LinearOrdinal):
     array([1, 2])
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        loss: tables.Loss = "hinge",
-        ranks: Any = None,
-        class_weight: Any = None,
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        shrinking: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.ranks = ranks
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
     def _table(self, n_ranks: int) -> Table:
         return tables.thresholds(n_ranks, self.C, self.loss)
 
@@ -473,9 +347,9 @@ class RedSVM(LinearOrdinal):
         return rankers.count(plane_scores)
 
 
-@documented
-class SVOR(LinearOrdinal):
-    """Support vector ordinal regression with implicit constraints (Chu and Keerthi): as ``RedSVM``, with thresholds free of penalty.
+@model
+class SVOR(RedSVM):
+    """Support vector ordinal regression with implicit constraints (Chu and Keerthi): thresholds are free of penalty.
 
     Examples
     --------
@@ -487,33 +361,3 @@ class SVOR(LinearOrdinal):
     """
 
     free_offsets = True
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        loss: tables.Loss = "hinge",
-        ranks: Any = None,
-        class_weight: Any = None,
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        shrinking: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.ranks = ranks
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _table(self, n_ranks: int) -> Table:
-        return tables.thresholds(n_ranks, self.C, self.loss)
-
-    def _rank(self, plane_scores: Scores) -> Ranks:
-        return rankers.count(plane_scores)

@@ -11,7 +11,7 @@ Ranks = NDArray[np.intp]
 
 def nearest(scores: Scores) -> Ranks:
     """The rank whose plane is nearest (the paper's r_old)."""
-    return np.argmin(np.abs(scores), axis=1)
+    return np.asarray(np.argmin(np.abs(scores), axis=1))
 
 
 def ordered(scores: Scores) -> Ranks:
@@ -21,12 +21,12 @@ def ordered(scores: Scores) -> Ranks:
 
 def largest(scores: Scores) -> Ranks:
     """The rank whose plane the row is highest above."""
-    return np.argmax(scores, axis=1)
+    return np.asarray(np.argmax(scores, axis=1))
 
 
 def count(scores: Scores) -> Ranks:
     """How many planes or thresholds the row is above."""
-    return np.sum(scores > 0, axis=1)
+    return np.asarray(np.sum(scores > 0, axis=1))
 
 
 def rounded(scores: Scores, n_ranks: int) -> Ranks:

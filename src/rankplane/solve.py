@@ -33,9 +33,9 @@ def solve_planes(
 ) -> Planes:
     """Solve all lanes of a table together.
 
-    ``X`` is a canonical csr matrix or a C-ordered array; ``table_rows`` names the table row of each of its rows, or, twice as long, of
-    the two halves that each row is split into. ``row_weights`` scales C row by row. Offsets are penalised like a column of ones, or not
-    at all (``free_offsets``), or absent.
+    ``X`` is a canonical csr matrix or a C-ordered array; ``table_rows`` names the table row of each of its rows, or, twice as long,
+    of the two halves that each row is split into. ``row_weights`` scales C row by row. Offsets are penalised like a column of ones,
+    or not at all (``free_offsets``), or absent.
     """
     _, n_cuts, n_lanes, _ = table.shape
     options: dict[str, Any] = {
@@ -56,9 +56,7 @@ def solve_planes(
     if row_weights is not None:
         row_weights = row_weights.astype(X.dtype)
     if sp.issparse(X):
-        solver = _core.sparse_solver(
-            X.indptr, X.indices, X.data, X.shape[1], table_rows, row_weights, n_lanes, n_cuts, **options
-        )
+        solver = _core.sparse_solver(X.indptr, X.indices, X.data, X.shape[1], table_rows, row_weights, n_lanes, n_cuts, **options)
     else:
         solver = _core.dense_solver(X, table_rows, row_weights, n_lanes, n_cuts, **options)
     solver.run(table, on_report)

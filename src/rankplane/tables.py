@@ -63,7 +63,7 @@ def npsvor(n_ranks: int, C1: float, C2: float, epsilon: float, loss: Loss) -> Ta
 def npsvor_split(n_ranks: int, C1: float, C2: float, epsilon: float, loss: Loss) -> Table:
     """NPSVOR with the two sides of "lie on it" as variables of their own, as the paper's DCD-1 has them.
 
-    A row is visited twice: table row ``rank`` holds the lower side and all other planes, table row ``n_ranks + rank`` the upper side.
+    A row is visited twice: table row ``rank`` holds the lower side and all other planes, ``n_ranks + rank`` the upper side.
     """
     table = np.concatenate([npsvor(n_ranks, C1, C2, epsilon, loss), np.zeros((n_ranks, 1, n_ranks, N_FIELDS))])
     for rank in range(n_ranks):

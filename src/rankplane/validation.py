@@ -14,19 +14,19 @@ MAX_ROWS = 2**31 - 1
 
 
 def check_positive(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name} must be a positive number. Got {value!r}.")
     return float(value)
 
 
 def check_non_negative(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         raise ValueError(f"{name} must be a number that is not negative. Got {value!r}.")
     return float(value)
 
 
 def check_count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{name} must be a whole number from 1 up. Got {value!r}.")
     return int(value)
 
@@ -53,15 +53,13 @@ def seed_of(random_state: Any) -> int:
     """A seed for the core. None is a fixed seed: a fit is then a function of the data alone."""
     if random_state is None:
         return 0
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and random_state >= 0:
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
         return int(random_state)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
-    raise ValueError(
-        f"random_state must be None, a whole number from 0 up, a RandomState or a Generator. Got {random_state!r}."
-    )
+    raise ValueError(f"random_state must be None, a whole number from 0 up, a RandomState or a Generator. Got {random_state!r}.")
 
 
 def check_finite(X: Any) -> None:
@@ -92,13 +90,18 @@ def as_rows(X: Any) -> Any:
     # Column indices are walked, and checked, by the core.
     n_entries = min(len(X.indices), len(X.data))
     if len(X.indptr) != X.shape[0] + 1 or X.indptr[0] != 0 or X.indptr[-1] > n_entries or np.any(np.diff(X.indptr) < 0):
-        raise ValueError(
-            f"The row starts of X must rise from 0 to at most {n_entries}, the number of its stored values."
-        )
+        raise ValueError(f"The row starts of X must rise from 0 to at most {n_entries}, the number of its stored values.")
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def check_length(y: Any, n_rows: int) -> None:
+    if np.ndim(y) > 0 and len(y) != n_rows:
+        raise ValueError(
+            f"y must have one label per row of X: inconsistent numbers of samples. Got {len(y)} labels for {n_rows} rows."
+        )
 
 
 def rank_order(y: Any, ranks: Any) -> NDArray[Any]:
@@ -187,9 +190,7 @@ def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.flo
         raise ValueError(f"sample_weight must have one entry per row, shape ({n_rows},). Got shape {weights.shape}.")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise ValueError(
-            f"sample_weight must hold finite numbers that are not negative. Got {weights[bad[0]]} in row {bad[0]}."
-        )
+        raise ValueError(f"sample_weight must hold finite numbers that are not negative. Got {weights[bad[0]]} in row {bad[0]}.")
     if not np.any(weights):
         raise ValueError("sample_weight must not be zero for all rows.")
     return weights
