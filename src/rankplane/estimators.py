@@ -148,12 +148,10 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         n_threads = validation.check_n_jobs(self.n_jobs)
         seed = validation.seed_of(self.random_state)
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         X = self._check_rows(X, is_fit=True)
-        validation.check_length(y, X.shape[0])
-        order = validation.rank_order(y, self.ranks)
-        numbers = validation.rank_numbers(y, order)
+        labels = validation.as_labels(y, X.shape[0])
+        order = validation.rank_order(labels, self.ranks)
+        numbers = validation.rank_numbers(labels, order)
         if len(np.unique(numbers)) < 2:
             raise ValueError(
                 f"y must hold at least two different ranks; a model can't be trained on one class. Got only {order[numbers[0]]!r}."

@@ -97,27 +97,31 @@ def as_rows(X: Any) -> Any:
     return X
 
 
-def check_length(y: Any, n_rows: int) -> None:
-    if np.ndim(y) > 0 and len(y) != n_rows:
+def as_labels(y: Any, n_rows: int) -> Any:
+    """y as a column of labels, one per row. A categorical stays one, since it knows the order."""
+    if y is None:
+        raise ValueError("y must be given: this estimator requires y to be passed, but the target y is None.")
+    labels = y if hasattr(getattr(y, "dtype", None), "categories") else column_or_1d(np.asarray(y), warn=True)
+    if len(labels) != n_rows:
         raise ValueError(
-            f"y must have one label per row of X: inconsistent numbers of samples. Got {len(y)} labels for {n_rows} rows."
+            f"y must have one label per row of X: inconsistent numbers of samples. Got {len(labels)} labels, {n_rows} rows."
         )
+    return labels
 
 
-def rank_order(y: Any, ranks: Any) -> NDArray[Any]:
-    """The labels in rank order: as given, as an ordered categorical has them, or ascending if they are numbers."""
+def rank_order(labels: Any, ranks: Any) -> NDArray[Any]:
+    """The distinct labels in rank order: as given, as an ordered categorical has them, or ascending if they are numbers."""
     if ranks is not None:
         order = np.asarray(list(ranks))
         if order.ndim != 1 or len(order) < 2 or len(set(order.tolist())) != len(order):
             raise ValueError(f"ranks must name at least two different labels, lowest first. Got {ranks!r}.")
         return order
-    categories = getattr(getattr(y, "dtype", None), "categories", None)
+    categories = getattr(labels.dtype, "categories", None)
     if categories is not None:
         # polars Enum and pandas Categorical both have `categories`; only pandas says whether they are ordered.
-        if not getattr(y.dtype, "ordered", True):
+        if not getattr(labels.dtype, "ordered", True):
             raise ValueError("y must be an ordered categorical, since its order gives the ranks. Got an unordered one.")
         return np.asarray(categories)
-    labels = column_or_1d(y)
     if labels.dtype.kind in "OUST":
         labels = as_numbers(labels)
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
@@ -148,9 +152,9 @@ def as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
         ) from None
 
 
-def rank_numbers(y: Any, order: NDArray[Any]) -> NDArray[np.int32]:
+def rank_numbers(labels: Any, order: NDArray[Any]) -> NDArray[np.int32]:
     """Each label's position in the order."""
-    labels = np.asarray(y) if getattr(y, "ndim", 1) == 1 else column_or_1d(y, warn=True)
+    labels = np.asarray(labels)
     position = {label: i for i, label in enumerate(order.tolist())}
     distinct, inverse = np.unique(labels.astype(object) if labels.dtype.kind == "O" else labels, return_inverse=True)
     numbers = np.empty(len(distinct), dtype=np.int32)
