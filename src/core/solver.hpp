@@ -27,10 +27,10 @@
 #include <vector>
 
 #include "block.hpp"
-#include "columns.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
+#include "parts.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 #include "sweep.hpp"
@@ -70,12 +70,6 @@ struct Control {
 
     bool should_stop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
     void request_stop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }
-};
-
-// A range of the columns: its entries of every row, and where its weights lie.
-template <class Rows> struct Part {
-    Rows rows;
-    ColumnOrder order;
 };
 
 template <class T, class Rows> class Solver {
