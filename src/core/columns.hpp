@@ -16,9 +16,21 @@
 
 namespace rankplane {
 
+template <class T, class Index> std::size_t count_entries(const SparseRows<T, Index>& rows) {
+    return rows.n_rows == 0 ? 0 : rows.ends[rows.n_rows - 1];
+}
+
+template <class Index> void check_starts(const Index* starts, std::size_t n_starts, std::size_t n_entries) {
+    bool is_sound = n_starts > 0 && starts[0] == 0;
+    for (std::size_t i = 1; is_sound && i < n_starts; ++i) is_sound = starts[i - 1] <= starts[i];
+    if (!is_sound || static_cast<std::size_t>(starts[n_starts - 1]) > n_entries) {
+        throw std::invalid_argument("The row starts of a csr matrix must rise from 0 to at most the number of stored values.");
+    }
+}
+
 // The one property of X that only the core walks: a column index out of range would write outside the weights.
 template <class T, class Index> void check_columns(const SparseRows<T, Index>& rows) {
-    const std::size_t n_entries = rows.n_rows == 0 ? 0 : rows.ends[rows.n_rows - 1];
+    const std::size_t n_entries = count_entries(rows);
     Index smallest = 0, largest = -1;
     for (std::size_t q = 0; q < n_entries; ++q) {
         smallest = rows.columns[q] < smallest ? rows.columns[q] : smallest;

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,10 +28,10 @@
 #include <vector>
 
 #include "block.hpp"
-#include "columns.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
+#include "parts.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 #include "sweep.hpp"
@@ -70,12 +71,6 @@ struct Control {
 
     bool should_stop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
     void request_stop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }
-};
-
-// A range of the columns: its entries of every row, and where its weights lie.
-template <class Rows> struct Part {
-    Rows rows;
-    ColumnOrder order;
 };
 
 template <class T, class Rows> class Solver {
@@ -326,12 +321,13 @@ template <class T, class Rows> class Solver {
 
     // Free offsets: a proximal-point step. The penalty |b - centre|^2 / (2 rho) is centred on the offsets just found, which is the
     // multiplier step b += rho * sum a on the constraint that the duals of a cut sum to zero. A lane has ended when the move no
-    // longer upsets it: when the first sweep after it converges at once. Returns the lanes that have.
+    // longer upsets it, that is when the first sweep after it converges at once, and the constraint holds: while all its rows sit
+    // at their bounds a move upsets nobody, however far the offset still has to go. Returns the lanes that have.
     std::uint32_t recentre(Block<T>& block, std::uint32_t lanes) const {
         std::uint32_t settled = 0, moved = 0;
         for (std::size_t l = 0; l < block.width; ++l) {
             if ((lanes >> l & 1) == 0) continue;
-            if (block.sweeps_since_recentred[l] == 1 && block.lane_sweeps[l] > 1) {
+            if (block.sweeps_since_recentred[l] == 1 && block.lane_sweeps[l] > 1 && is_balanced(block, l)) {
                 settled |= 1u << l;
                 continue;
             }
@@ -347,6 +343,22 @@ template <class T, class Rows> class Solver {
         }
         if (moved != 0) block.activate(moved, visits_);
         return settled;
+    }
+
+    // Whether the duals of every cut sum to zero, up to the tolerance. Measured against the duals of all cuts: where one side of a
+    // cut has no rows, the duals of the other only ever approach zero.
+    bool is_balanced(const Block<T>& block, std::size_t l) const {
+        double largest_sum = 0, size = 0;
+        for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
+            double sum = 0;
+            for (std::size_t visit = 0; visit < visits_.size; ++visit) {
+                const double a = static_cast<double>(block.duals[(visit * n_cuts_ + cut) * block.width + l]);
+                sum += a;
+                size += std::fabs(a);
+            }
+            largest_sum = std::max(largest_sum, std::fabs(sum));
+        }
+        return largest_sum <= options_.tol * size;
     }
 
     Report report_on(const Block<T>& block, const Tally& tally) const {
