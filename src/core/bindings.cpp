@@ -127,7 +127,10 @@ template <class Work> void run_watched(Work&& work, Control& control, const nb::
 class AnySolver {
   public:
     virtual ~AnySolver() = default;
-    virtual void run(const TableArray& table, const nb::object& on_report) = 0;
+    virtual void run(const TableArray& table, const std::vector<bool>& frozen, bool certify, const nb::object& on_report) = 0;
+    virtual void scale(const std::vector<double>& factors) = 0;
+    virtual std::vector<bool> touch_bounds() = 0;
+    virtual nb::tuple score() = 0;
     virtual const std::vector<LaneResult>& results() const = 0;
     virtual nb::tuple take_weights() = 0;
 };
@@ -146,11 +149,31 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
           n_lanes_(n_lanes),
           n_cuts_(n_cuts) {}
 
-    void run(const TableArray& table, const nb::object& on_report) override {
+    void run(const TableArray& table, const std::vector<bool>& frozen, bool certify, const nb::object& on_report) override {
         if (table.shape(1) != n_cuts_ || table.shape(2) != n_lanes_) throw std::invalid_argument("The table has the wrong shape.");
+        std::vector<bool> skip = frozen;
+        skip.resize(n_lanes_, false);
         const Table view{table.data(), table.shape(0), n_cuts_, n_lanes_};
         Control control;
-        run_watched([&] { solver_.run(view, control); }, control, on_report);
+        run_watched([&] { solver_.run(view, skip, certify, control); }, control, on_report);
+    }
+
+    void scale(const std::vector<double>& factors) override {
+        if (factors.size() != n_lanes_) throw std::invalid_argument("There must be one factor per lane.");
+        solver_.scale(factors);
+    }
+
+    std::vector<bool> touch_bounds() override { return solver_.touch_bounds(); }
+
+    nb::tuple score() override {
+        auto scores = new_array<T, 2>(n_rows_ * n_lanes_);
+        auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
+        {
+            const nb::gil_scoped_release unlocked;
+            solver_.score(scores.data.get());
+            solver_.copy_offsets(offsets.data.get());
+        }
+        return nb::make_tuple(scores.release({n_rows_, n_lanes_}), offsets.release({n_cuts_, n_lanes_}));
     }
 
     const std::vector<LaneResult>& results() const override { return solver_.results(); }
@@ -163,7 +186,8 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
             solver_.release_duals();
             parts_.renumbered = Buffer<std::int32_t>();
             weights = new_array<T, 2>(n_columns_ * n_lanes_);
-            solver_.copy_weights(weights.data.get(), offsets.data.get());
+            solver_.copy_weights(weights.data.get());
+            solver_.copy_offsets(offsets.data.get());
         }
         return nb::make_tuple(weights.release({n_columns_, n_lanes_}), offsets.release({n_cuts_, n_lanes_}));
     }
@@ -172,7 +196,7 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
     nb::tuple keep_;
     Parts<Rows> parts_;
     Solver<T, Rows> solver_;
-    std::size_t n_columns_, n_lanes_, n_cuts_;
+    std::size_t n_rows_, n_columns_, n_lanes_, n_cuts_;
 };
 
 template <class T>
@@ -288,7 +312,10 @@ nb::dict results_of(const AnySolver& solver) {
 NB_MODULE(_core, module) {
     using namespace rankplane;
     nb::class_<AnySolver>(module, "LaneSolver")
-        .def("run", &AnySolver::run, nb::arg("table"), nb::arg("on_report").none())
+        .def("run", &AnySolver::run, nb::arg("table"), nb::arg("frozen"), nb::arg("certify"), nb::arg("on_report").none())
+        .def("scale", &AnySolver::scale, nb::arg("factors"))
+        .def("touch_bounds", &AnySolver::touch_bounds)
+        .def("score", &AnySolver::score)
         .def("results", &results_of)
         .def("take_weights", &AnySolver::take_weights);
     bind_sparse<float, std::int32_t>(module);

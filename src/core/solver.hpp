@@ -21,6 +21,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -109,11 +110,12 @@ template <class T, class Rows> class Solver {
         return std::min(n_lanes, (n_blocks + n_threads - 1) / n_threads * n_threads);
     }
 
-    void run(const Table& table, Control& control) {
+    // Solves for the demands of a table, from where the last run ended; lanes marked frozen are left as they are.
+    void run(const Table& table, const std::vector<bool>& frozen, bool wants_certificate, Control& control) {
         if (options_.free_offsets) options_.rho = mean_square_norm_;
         results_.assign(n_lanes_, LaneResult());
         for (Member& member : members_) {
-            for (Block<T>& block : member.blocks) block.load(table, visits_);
+            for (Block<T>& block : member.blocks) block.load(table, visits_, frozen);
         }
         const std::size_t team_size = parts_.size();
         const std::size_t slot_bytes = sizeof(std::uint64_t) + max_width * sizeof(double);
@@ -132,13 +134,53 @@ template <class T, class Rows> class Solver {
             exchange.stop = &control.stop;
             exchange.yield = [] { std::this_thread::yield(); };
             try {
-                solve(member, exchange, control, report_mutex);
+                for (std::size_t b = 0; b < member.blocks.size() && !control.should_stop(); ++b) {
+                    solve(member, b, exchange, control, report_mutex);
+                }
+                if (wants_certificate && !control.should_stop()) certify_all(member, exchange);
             } catch (...) {
                 control.request_stop();  // or the others would wait for this member for ever
                 throw;
             }
         });
-        if (!control.should_stop()) conclude();
+        if (!control.should_stop()) conclude(wants_certificate);
+    }
+
+    // Multiplies each lane's solution by a factor of its own.
+    void scale(const std::vector<double>& factors) {
+        for_each_lane([&](Block<T>& block, std::size_t l) { block.scale(l, static_cast<T>(factors[block.lanes[l]])); });
+    }
+
+    // Which lanes would change if their bounds were wider.
+    std::vector<bool> touch_bounds() {
+        std::vector<bool> touches(n_lanes_, false);
+        for_each_lane([&](Block<T>& block, std::size_t l) {
+            touches[block.lanes[l]] = block.touches_bound(l, visits_, row_weights_, square_norms_.size());
+        });
+        return touches;
+    }
+
+    // w . x of all rows on all lanes, without offsets: [row][lane].
+    void score(T* scores) const {
+        constexpr std::size_t rows_per_job = 1024;
+        const std::size_t n_rows = square_norms_.size();
+        parallel_for((n_rows + rows_per_job - 1) / rows_per_job, options_.n_threads, [&](std::size_t job) {
+            const std::size_t first = job * rows_per_job, last = std::min(n_rows, first + rows_per_job);
+            std::vector<T> part(rows_per_job * max_width);
+            std::fill(scores + first * n_lanes_, scores + last * n_lanes_, T(0));
+            for (const Member& member : members_) {
+                for (const Block<T>& block : member.blocks) {
+                    std::fill(part.begin(), part.end(), T(0));
+                    lane_loops<T, Rows>(isa_, block.width)
+                        .add_scores(block.weights.data(), member.part->rows, first, last, part.data());
+                    for (std::size_t i = first; i < last; ++i) {
+                        for (std::size_t l = 0; l < block.lanes.size(); ++l) {
+                            scores[i * n_lanes_ + block.lanes[l]] += part[(i - first) * block.width + l];
+                        }
+                    }
+                }
+            }
+        });
     }
 
     // One entry per lane.
@@ -154,8 +196,8 @@ template <class T, class Rows> class Solver {
         }
     }
 
-    // weights: [column][lane] in the caller's numbering of the columns; offsets: [cut][lane].
-    void copy_weights(T* weights, T* offsets) const {
+    // weights: [column][lane] in the caller's numbering of the columns.
+    void copy_weights(T* weights) const {
         for (const Member& member : members_) {
             const ColumnOrder& order = member.part->order;
             for (const Block<T>& block : member.blocks) {
@@ -163,6 +205,14 @@ template <class T, class Rows> class Solver {
                     const T* from = block.weights.data() + order.position(column) * block.width;
                     for (std::size_t l = 0; l < block.lanes.size(); ++l) weights[column * n_lanes_ + block.lanes[l]] = from[l];
                 }
+            }
+        }
+    }
+
+    // offsets: [cut][lane].
+    void copy_offsets(T* offsets) const {
+        for (const Member& member : members_) {
+            for (const Block<T>& block : member.blocks) {
                 for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
                     for (std::size_t l = 0; l < block.lanes.size(); ++l) {
                         offsets[cut * n_lanes_ + block.lanes[l]] = block.offsets[cut * block.width + l];
@@ -183,7 +233,7 @@ template <class T, class Rows> class Solver {
     // A thread's share: some lanes on some columns.
     struct Member {
         const Part<Rows>* part = nullptr;
-        std::vector<Block<T>> blocks;  // the running one, then those split off when their lanes had ended
+        std::deque<Block<T>> blocks;  // the running one, then those split off when their lanes had ended
         std::vector<Certificate> certificates;
         std::uint64_t n_rows_done = 0;
     };
@@ -222,12 +272,11 @@ template <class T, class Rows> class Solver {
     // Dense rows do, and are long enough to wait for.
     static constexpr std::size_t first_delay() { return Rows::is_sparse ? 2 : 0; }
 
-    void solve(Member& member, Exchange& exchange, Control& control, std::mutex& report_mutex) {
-        const std::size_t n_columns = member.part->order.size();
+    void solve(Member& member, std::size_t b, Exchange& exchange, Control& control, std::mutex& report_mutex) {
         Tally tally;
         double last_violation = -1;
-        while (member.blocks.front().running != 0 && member.blocks.front().n_sweeps < options_.max_sweeps) {
-            Block<T>& block = member.blocks.front();
+        for (Block<T>& block = member.blocks[b];
+             block.running != 0 && block.n_sweeps - block.n_sweeps_before < options_.max_sweeps;) {
             sweep_once(block, member.part->rows, exchange, control, tally);
             if (control.should_stop()) return;
             // The price of a delay, should there be one, is that violations grow: then wait for every row.
@@ -241,14 +290,23 @@ template <class T, class Rows> class Solver {
                 control.report(report_on(block, tally));
             }
             if (should_narrow(block)) {
-                Block<T> ended = block.split_ended(n_columns, visits_);
+                Block<T> ended = block.split_ended(member.part->order.size(), visits_);
+                // A deque: blocks stay where they are when one is added.
                 member.blocks.push_back(std::move(ended));
             }
         }
+    }
+
+    void certify_all(Member& member, const Exchange& exchange) const {
         member.certificates.clear();
-        for (Block<T>& block : member.blocks) {
-            member.certificates.push_back(certify(block, member.part->rows, exchange));
-            if (control.should_stop()) return;
+        for (Block<T>& block : member.blocks) member.certificates.push_back(certify(block, member.part->rows, exchange));
+    }
+
+    template <class Function> void for_each_lane(const Function& function) {
+        for (Member& member : members_) {
+            for (Block<T>& block : member.blocks) {
+                for (std::size_t l = 0; l < block.lanes.size(); ++l) function(block, l);
+            }
         }
     }
 
@@ -373,7 +431,7 @@ template <class T, class Rows> class Solver {
     // Moving lanes costs about a sweep. A solve that has already taken many will likely take many more.
     static bool should_narrow(const Block<T>& block) {
         const auto n_running = static_cast<std::size_t>(__builtin_popcount(block.running));
-        return n_running > 0 && block.n_sweeps >= 16 && 2 * width_for(n_running) <= block.width;
+        return n_running > 0 && block.n_sweeps - block.n_sweeps_before >= 16 && 2 * width_for(n_running) <= block.width;
     }
 
     // Dual objective, gap and violation of the block as it stands.
@@ -410,19 +468,23 @@ template <class T, class Rows> class Solver {
     }
 
     // Puts the certificates of all members together: the weights of a lane lie with all of them.
-    void conclude() {
+    void conclude(bool has_certificate) {
         for (const Member& member : members_) {
             const bool is_first = member.part == &parts_.front();
             for (std::size_t b = 0; b < member.blocks.size(); ++b) {
                 const Block<T>& block = member.blocks[b];
-                const Certificate& sums = member.certificates[b];
                 for (std::size_t l = 0; l < block.lanes.size(); ++l) {
                     LaneResult& result = results_[block.lanes[l]];
+                    if (is_first) {
+                        result.n_sweeps = block.lane_sweeps[l];
+                        result.has_converged = !block.is_running(l);
+                        result.violation = block.relative_violation(l);
+                    }
+                    if (!has_certificate) continue;
+                    const Certificate& sums = member.certificates[b];
                     // |sum a x|^2 = 2 sum a s - |w|^2 up to the square of the rounding in w.
                     result.dual_objective -= 0.5 * sums.square[l];
                     if (!is_first) continue;
-                    result.n_sweeps = block.lane_sweeps[l];
-                    result.has_converged = !block.is_running(l);
                     result.violation = block.first_violation[l] > 0 ? sums.violation[l] / block.first_violation[l] : 0.0;
                     result.n_support = static_cast<std::size_t>(sums.support[l]);
                     result.gap = sums.gap[l] + 0.5 * sums.repair[l] * sums.repair[l];

@@ -288,6 +288,17 @@ void sweep(const SweepState<T>& state, const Rows& rows, const std::uint32_t* vi
     }
 }
 
+// Adds w . x to scores, [row - first][lane].
+template <class T, std::size_t Width, class Rows>
+void add_scores(const T* weights, const Rows& rows, std::size_t first, std::size_t last, T* scores) {
+    using B = Block<T, Width>;
+    for (std::size_t i = first; i < last; ++i, scores += Width) {
+        typename B::Pack sums[B::Count];
+        dot<T, Width>(weights, rows[i], sums);
+        for (std::size_t c = 0; c < B::Count; ++c) B::store(scores + c * B::N, B::load(scores + c * B::N) + sums[c]);
+    }
+}
+
 // The certificate's terms, in double. With the loss as the conjugate of the dual's own terms,
 //
 //     L(z) = max over a in [lo, hi] of  a (t - z) - e |a| - 1/2 D a^2,

@@ -59,7 +59,7 @@ def solve_planes(
         solver = _core.sparse_solver(X.indptr, X.indices, X.data, X.shape[1], table_rows, row_weights, n_lanes, n_cuts, **options)
     else:
         solver = _core.dense_solver(X, table_rows, row_weights, n_lanes, n_cuts, **options)
-    solver.run(table, on_report)
+    solver.run(table, [], True, on_report)
     results = solver.results()
     weights, offsets = solver.take_weights()
     planes = Planes(
