@@ -502,7 +502,7 @@ template <class T, class Rows> class Solver {
     Isa isa_;
     Buffer<T> square_norms_;
     double mean_square_norm_ = 1.0;
-    std::vector<Member> members_;
+    std::deque<Member> members_;
     std::vector<LaneResult> results_;
 };
 
