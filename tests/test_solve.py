@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 import reference
 from conftest import make_ranked
 from rankplane import _core, tables
-from rankplane.solve import solve_planes
+from rankplane.solve import Options
+from rankplane.solve import solve_planes as solve_with_options
 
 N_RANKS = 4
 TABLES = {
@@ -21,6 +22,10 @@ TABLES = {
     "regression": tables.regression(N_RANKS, 1.0, 0.1, "hinge"),
     "thresholds": tables.thresholds(N_RANKS, 1.0, "hinge"),
 }
+
+
+def solve_planes(X, table, rows, *, row_weights=None, **options):
+    return solve_with_options(X, table, rows, Options(**options), row_weights=row_weights)
 
 
 @pytest.fixture(params=TABLES, ids=str)
@@ -230,7 +235,7 @@ def test_entries_beyond_two_to_the_31():
         starts, columns, values, X.shape[1], np.concatenate([[N_RANKS], rows]).astype(np.int32), None, 1, 1, **options
     )
     long.run(table, [], True, None)
-    W, b = long.take_weights()
+    W, b = long.take_weights(1)
     expected = reference.solve(np.vstack([np.zeros((1, X.shape[1])), X.toarray()]), table, np.concatenate([[N_RANKS], rows]), 2)
     np.testing.assert_allclose(W, expected[0], atol=1e-4)
     np.testing.assert_allclose(b, expected[1], atol=1e-4)

@@ -132,7 +132,7 @@ class AnySolver {
     virtual std::vector<bool> touch_bounds() = 0;
     virtual nb::tuple score() = 0;
     virtual const std::vector<LaneResult>& results() const = 0;
-    virtual nb::tuple take_weights() = 0;
+    virtual nb::tuple take_weights(std::size_t n_wanted) = 0;
 };
 
 template <class T, class Rows> class BoundSolver final : public AnySolver {
@@ -145,6 +145,7 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
           parts_(std::move(parts)),
           solver_(parts_.parts, {table_rows.data(), table_rows.shape(0)}, row_weights ? row_weights->data() : nullptr, n_lanes,
                   n_cuts, options, isa_in_use()),
+          n_rows_(parts_.parts.front().rows.n_rows),
           n_columns_(n_columns),
           n_lanes_(n_lanes),
           n_cuts_(n_cuts) {}
@@ -178,18 +179,19 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
 
     const std::vector<LaneResult>& results() const override { return solver_.results(); }
 
-    nb::tuple take_weights() override {
+    nb::tuple take_weights(std::size_t n_wanted) override {
+        n_wanted = std::min(n_wanted, n_lanes_);
         auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
         OwnedArray<T, 2> weights;
         {
             const nb::gil_scoped_release unlocked;
             solver_.release_duals();
             parts_.renumbered = Buffer<std::int32_t>();
-            weights = new_array<T, 2>(n_columns_ * n_lanes_);
-            solver_.copy_weights(weights.data.get());
+            weights = new_array<T, 2>(n_columns_ * n_wanted);
+            solver_.copy_weights(weights.data.get(), n_wanted);
             solver_.copy_offsets(offsets.data.get());
         }
-        return nb::make_tuple(weights.release({n_columns_, n_lanes_}), offsets.release({n_cuts_, n_lanes_}));
+        return nb::make_tuple(weights.release({n_columns_, n_wanted}), offsets.release({n_cuts_, n_lanes_}));
     }
 
   private:
@@ -317,7 +319,7 @@ NB_MODULE(_core, module) {
         .def("touch_bounds", &AnySolver::touch_bounds)
         .def("score", &AnySolver::score)
         .def("results", &results_of)
-        .def("take_weights", &AnySolver::take_weights);
+        .def("take_weights", &AnySolver::take_weights, nb::arg("n_wanted"));
     bind_sparse<float, std::int32_t>(module);
     bind_sparse<float, std::int64_t>(module);
     bind_sparse<double, std::int32_t>(module);

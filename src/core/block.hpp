@@ -123,10 +123,14 @@ template <class T> class Block {
         return false;
     }
 
-    // Multiplies a lane's solution, as a first guess for bounds that are wider by that factor.
-    void scale(std::size_t l, T factor) {
+    // Multiplies each lane's solution, as a first guess for bounds that are wider by that factor.
+    void scale(const std::vector<double>& factor_of_lane) {
+        std::vector<T> factors(width, T(1));
+        for (std::size_t l = 0; l < lanes.size(); ++l) factors[l] = static_cast<T>(factor_of_lane[lanes[l]]);
         for (Buffer<T>* values : {&weights, &offsets, &centres, &duals}) {
-            for (std::size_t i = l; i < values->size(); i += width) (*values)[i] *= factor;
+            for (std::size_t i = 0; i < values->size(); i += width) {
+                for (std::size_t l = 0; l < width; ++l) (*values)[i + l] *= factors[l];
+            }
         }
     }
 

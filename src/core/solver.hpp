@@ -148,15 +148,22 @@ template <class T, class Rows> class Solver {
 
     // Multiplies each lane's solution by a factor of its own.
     void scale(const std::vector<double>& factors) {
-        for_each_lane([&](Block<T>& block, std::size_t l) { block.scale(l, static_cast<T>(factors[block.lanes[l]])); });
+        parallel_for(members_.size(), options_.n_threads, [&](std::size_t m) {
+            for (Block<T>& block : members_[m].blocks) block.scale(factors);
+        });
     }
 
     // Which lanes would change if their bounds were wider.
-    std::vector<bool> touch_bounds() {
+    std::vector<bool> touch_bounds() const {
         std::vector<bool> touches(n_lanes_, false);
-        for_each_lane([&](Block<T>& block, std::size_t l) {
-            touches[block.lanes[l]] = block.touches_bound(l, visits_, row_weights_, square_norms_.size());
-        });
+        for (const Member& member : members_) {
+            if (member.part != &parts_.front()) continue;  // all members of a team hold the same duals
+            for (const Block<T>& block : member.blocks) {
+                for (std::size_t l = 0; l < block.lanes.size(); ++l) {
+                    touches[block.lanes[l]] = block.touches_bound(l, visits_, row_weights_, square_norms_.size());
+                }
+            }
+        }
         return touches;
     }
 
@@ -196,14 +203,16 @@ template <class T, class Rows> class Solver {
         }
     }
 
-    // weights: [column][lane] in the caller's numbering of the columns.
-    void copy_weights(T* weights) const {
+    // The first n_wanted lanes: [column][lane] in the caller's numbering of the columns.
+    void copy_weights(T* weights, std::size_t n_wanted) const {
         for (const Member& member : members_) {
             const ColumnOrder& order = member.part->order;
             for (const Block<T>& block : member.blocks) {
                 for (std::size_t column = order.first(); column < order.last(); ++column) {
                     const T* from = block.weights.data() + order.position(column) * block.width;
-                    for (std::size_t l = 0; l < block.lanes.size(); ++l) weights[column * n_lanes_ + block.lanes[l]] = from[l];
+                    for (std::size_t l = 0; l < block.lanes.size() && block.lanes[l] < n_wanted; ++l) {
+                        weights[column * n_wanted + block.lanes[l]] = from[l];
+                    }
                 }
             }
         }
@@ -300,14 +309,6 @@ template <class T, class Rows> class Solver {
     void certify_all(Member& member, const Exchange& exchange) const {
         member.certificates.clear();
         for (Block<T>& block : member.blocks) member.certificates.push_back(certify(block, member.part->rows, exchange));
-    }
-
-    template <class Function> void for_each_lane(const Function& function) {
-        for (Member& member : members_) {
-            for (Block<T>& block : member.blocks) {
-                for (std::size_t l = 0; l < block.lanes.size(); ++l) function(block, l);
-            }
-        }
     }
 
     SweepState<T> state_of(Block<T>& block, const Exchange& exchange) const {

@@ -1,13 +1,14 @@
 """From plane scores to probabilities of the ranks.
 
-Both calibrators are trained on held-out scores, rows scored by planes that never saw them; scores of training rows would promise too
-much. They have the same shape: ``fit(scores, ranks, n_ranks)``, ``probabilities(scores)``, and arrays that a model file can hold.
+Both calibrators are trained on held-out scores, rows scored by planes that never saw them; scores of training rows would
+promise too much. They have the same shape: ``fit(scores, ranks, n_ranks)``, ``probabilities(scores)``, and arrays that a model
+file can hold.
 
-``Multinomial`` is logistic regression on all scores: P(r) is proportional to exp(a_r . f + b_r), with a weak pull of ``a`` to zero. A Newton
-step costs one product of the scores with themselves per pair of ranks, and a handful of steps suffice.
+``Multinomial`` is logistic regression on all scores: P(r) is proportional to exp(a_r . f + b_r), with a weak pull of ``a`` to
+zero. A Newton step costs one product of the scores with themselves per pair of ranks, and a handful of steps suffice.
 
-``Cumulative`` asks of each boundary how likely the row is above it, by a logistic curve of that boundary's score, and forces the answers to
-fall from boundary to boundary.
+``Cumulative`` asks of each boundary how likely the row is above it, by a logistic curve of that boundary's score, and forces
+the answers to fall from boundary to boundary.
 """
 
 from dataclasses import dataclass

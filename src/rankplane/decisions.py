@@ -1,7 +1,7 @@
 """From probabilities of the ranks to the rank, or the set of ranks, to answer with.
 
-A decision is a cost matrix: ``cost[true, answered]``. The answer is the rank of least expected cost: the most likely rank for accuracy, the
-median for absolute error, the rank nearest to the mean for squared error.
+A decision is a cost matrix: ``cost[true, answered]``. The answer is the rank of least expected cost: the most likely rank for
+accuracy, the median for absolute error, the rank nearest to the mean for squared error.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def cost_matrix(decision: Any, n_ranks: int) -> Floats:
     if cost is None or cost.shape != (n_ranks, n_ranks) or not np.all(np.isfinite(cost)):
         got = repr(decision) if cost is None else f"shape {cost.shape}"
         raise ValueError(
-            f'decision must be "ranker", "mae", "mse", "accuracy" or a finite cost matrix of shape ({n_ranks}, {n_ranks}). Got {got}.'
+            f'decision must be "ranker", "mae", "mse", "accuracy" or a finite cost matrix, shape ({n_ranks}, {n_ranks}). Got {got}.'
         )
     return cost
 
@@ -37,8 +37,8 @@ def least_cost(probabilities: Floats, cost: Floats) -> NDArray[np.intp]:
 def entry_mass(probabilities: Floats) -> Floats:
     """How much probability a set of ranks holds by the time each rank has entered it.
 
-    The set starts at the most likely rank and grows, rank by rank, to the more likely of its two neighbours: always an interval. The mass
-    at which the true rank enters is what conformal prediction compares.
+    The set starts at the most likely rank and grows, rank by rank, to the more likely of its two neighbours: always an
+    interval. The mass at which the true rank enters is what conformal prediction compares.
     """
     n_rows, n_ranks = probabilities.shape
     rows = np.arange(n_rows)
@@ -57,7 +57,9 @@ def entry_mass(probabilities: Floats) -> Floats:
 
 
 def conformal_threshold(true_entry_mass: Floats, coverage: float) -> float:
-    """The mass up to which ranks are let in so that, of n + 1 exchangeable rows, the last one's rank is in with the asked probability."""
+    """The mass up to which ranks are let in so that, of n + 1 exchangeable rows, the last one's rank is in with the asked
+    probability.
+    """
     n_rows = len(true_entry_mass)
     position = int(np.ceil((n_rows + 1) * coverage))
     return np.inf if position > n_rows else float(np.partition(true_entry_mass, position - 1)[position - 1])

@@ -13,16 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankplane import rankers, tables, validation
-from rankplane.planes import scores
+from rankplane import decisions, rankers, tables, validation
+from rankplane.calibration import Multinomial
+from rankplane.explanations import Explanation, TopFeatures, explain_rows, top_columns
+from rankplane.folds import FoldProblem, Folds, make_folds
+from rankplane.planes import Planes, scores
 from rankplane.progress import solve_progress
 from rankplane.rankers import Ranks, Scores
-from rankplane.solve import solve_planes
+from rankplane.solve import Options, solve_planes
 from rankplane.tables import Table
 
 LOSSES = ("hinge", "squared_hinge")
+N_FOLDS = 5
 Model = TypeVar("Model", bound=type)
 
 # One description per parameter, whichever models have it. `model` joins them with the defaults of the signature.
@@ -40,6 +45,9 @@ PARAMETER_DOCS = {
     "class_weight": "Factors on ``C`` by label, or ``'balanced'`` for factors inversely proportional to frequency.",
     "solver": "``'dcd2'`` has one dual variable per row and plane; ``'dcd1'``, the paper's Algorithm 1, splits those of a plane's "
     "own rank in two. Same optimum; kept for comparison.",
+    "probability": "Also train planes on folds of the rows, in the same solve, and calibrate probabilities on held-out rows.",
+    "decision": "What ``predict`` answers with: ``'ranker'``, the rule of the model, or with ``probability=True`` the rank of "
+    "least expected cost: ``'mae'`` (median), ``'mse'`` (mean), ``'accuracy'`` (mode), or a matrix ``cost[true, answered]``.",
     "tol": "A plane is done when the violations of a sweep sum to ``tol`` times those of the first sweep.",
     "max_iter": "Most sweeps over the data.",
     "shrinking": "Leave out rows that look settled, and look at them again before the end.",
@@ -56,6 +64,8 @@ ATTRIBUTE_DOCS = """
         Weights; a single row for models with one direction.
     intercept_ : ndarray
         One bias per plane; for threshold models, one per boundary.
+    calibrator_, conformity_ :
+        With ``probability=True``, what turns scores into probabilities, and what rank sets are cut by.
     n_iter_, dual_objective_, duality_gap_, n_support_ : ndarray of shape (n_planes,)
         Sweeps made; minimum of the dual, with the bias inside ``w``; how far at most the objective is from its optimum; rows whose
         dual variable is not zero.
@@ -74,6 +84,28 @@ def model(cls: Model) -> Model:
     return cls
 
 
+@dataclass(frozen=True)
+class Problem:
+    """What ``fit`` was given, as the solver takes it."""
+
+    X: Any
+    order: NDArray[Any]
+    rank_numbers: NDArray[np.int32]
+    table_rows: NDArray[np.int32]
+    row_weights: NDArray[np.float64] | None
+    options: Options
+
+    @property
+    def n_ranks(self) -> int:
+        return len(self.order)
+
+
+def has_probability(estimator: Any) -> bool:
+    if not estimator.probability:
+        raise AttributeError(f"{type(estimator).__name__} has probabilities only with probability=True.")
+    return True
+
+
 @dataclass(eq=False, repr=False)
 class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What the models share: parameters, checks, labels, the solve, scores."""
@@ -85,6 +117,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tol: float = 0.1
     max_iter: int = 1000
     shrinking: bool = True
+    probability: bool = False
+    decision: Any = "ranker"
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
@@ -98,6 +132,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "dual_objective_",
         "duality_gap_",
         "n_support_",
+        "calibrator_",
+        "conformity_",
         "n_features_in_",
         "feature_names_in_",
     )
@@ -105,8 +141,14 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _table(self, n_ranks: int) -> Table:
         raise AttributeError("A model is its table.")
 
-    def _rank(self, plane_scores: Scores) -> Ranks:
+    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
         raise AttributeError("A model is its ranker.")
+
+    def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
+        """From planes to the boundaries between neighbouring ranks, which are positive above: scores, or the weights of a
+        column.
+        """
+        return values
 
     def _table_rows(self, rank_numbers: NDArray[np.int32], n_ranks: int) -> NDArray[np.int32]:
         return rank_numbers
@@ -124,6 +166,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "tol": validation.check_positive,
             "max_iter": validation.check_count,
             "shrinking": validation.check_bool,
+            "probability": validation.check_bool,
             "verbose": validation.check_non_negative,
         }
         for name, value in self.get_params(deep=False).items():
@@ -142,12 +185,47 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array of shape (n_rows,), optional
             Factors on ``C``.
         """
+        self._forget()
+        problem = self._prepare(X, y, sample_weight)
+        if not self.probability:
+            with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
+                planes = solve_planes(
+                    problem.X,
+                    self._table(problem.n_ranks),
+                    problem.table_rows,
+                    problem.options,
+                    row_weights=problem.row_weights,
+                    on_report=on_report,
+                )
+            self._adopt(problem, planes)
+            return self
+        folds = make_folds(N_FOLDS, problem.X, problem.rank_numbers, None, problem.options.seed)
+        table = self._table(problem.n_ranks)
+        lanes = FoldProblem(problem.X, table, problem.table_rows, problem.row_weights, folds, problem.options, keeps_all=True)
+        with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
+            lanes.run(table, [], on_report, wants_certificate=True)
+        held_out = lanes.held_out()
+        self._adopt(problem, lanes.problem.take_planes(table.shape[2]))
+        self._calibrate(problem, folds, held_out)
+        return self
+
+    def _forget(self) -> None:
         for name in self.fitted:
             if hasattr(self, name):
                 delattr(self, name)
+
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> "Problem":
+        """Everything that a solve needs, checked."""
         self._check_parameters()
-        n_threads = validation.check_n_jobs(self.n_jobs)
-        seed = validation.seed_of(self.random_state)
+        options = Options(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            shrinking=self.shrinking,
+            seed=validation.seed_of(self.random_state),
+            n_threads=validation.check_n_jobs(self.n_jobs),
+            has_offsets=getattr(self, "fit_intercept", True),
+            free_offsets=self.free_offsets,
+        )
         X = self._check_rows(X, is_fit=True)
         labels = validation.as_labels(y, X.shape[0])
         order = validation.rank_order(labels, self.ranks)
@@ -156,27 +234,18 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"y must hold at least two different ranks; a model can't be trained on one class. Got only {order[numbers[0]]!r}."
             )
+        if not (isinstance(self.decision, str) and self.decision == "ranker"):
+            decisions.cost_matrix(self.decision, len(order))
+            if not self.probability:
+                raise ValueError(f"decision must be 'ranker' unless probability=True. Got {self.decision!r}.")
         weights = None if sample_weight is None else validation.check_sample_weight(sample_weight, X.shape[0])
         by_rank = validation.rank_weights(self.class_weight, order, numbers)
         if by_rank is not None:
             weights = by_rank[numbers] * (1.0 if weights is None else weights)
+        return Problem(X, order, numbers, self._table_rows(numbers, len(order)), weights, options)
 
-        with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
-            planes = solve_planes(
-                X,
-                self._table(len(order)),
-                self._table_rows(numbers, len(order)),
-                row_weights=weights,
-                has_offsets=getattr(self, "fit_intercept", True),
-                free_offsets=self.free_offsets,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                shrinking=self.shrinking,
-                seed=seed,
-                n_threads=n_threads,
-                on_report=on_report,
-            )
-        self.classes_ = order
+    def _adopt(self, problem: "Problem", planes: Planes) -> None:
+        self.classes_ = problem.order
         # A view: the weights stay column by column, as prediction reads them.
         self.coef_ = planes.weights.T
         self.intercept_ = planes.offsets.ravel()
@@ -184,7 +253,26 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.dual_objective_ = planes.dual_objective
         self.duality_gap_ = planes.gap
         self.n_support_ = planes.n_support
-        return self
+
+    def _calibrate(self, problem: "Problem", folds: Folds, held_out: list[NDArray[Any]]) -> None:
+        """Train the calibrator on held-out scores, and keep what rank sets need: how well held-out rows conform.
+
+        A row's conformity comes from a calibrator of the other folds, so that no row judges itself.
+        """
+        ranks = [problem.rank_numbers[test] for test in folds.test]
+        self.calibrator_ = Multinomial.fit(np.concatenate(held_out), np.concatenate(ranks), problem.n_ranks)
+        conformity = []
+        for fold in range(len(folds)):
+            others = [k for k in range(len(folds)) if k != fold]
+            calibrator = Multinomial.fit(
+                np.concatenate([held_out[k] for k in others]),
+                np.concatenate([ranks[k] for k in others]),
+                problem.n_ranks,
+                start=self.calibrator_,
+            )
+            entered = decisions.entry_mass(calibrator.probabilities(held_out[fold]))
+            conformity.append(entered[np.arange(len(ranks[fold])), ranks[fold]])
+        self.conformity_ = np.concatenate(conformity)
 
     def plane_scores(self, X: Any) -> NDArray[Any]:
         """Signed scores, shape (n_rows, n_planes): zero on a plane, positive above it."""
@@ -195,9 +283,63 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(scores(X, weights, validation.check_n_jobs(self.n_jobs)) + self.intercept_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The rank of each row."""
-        plane_scores = self.plane_scores(X)
-        return np.asarray(self.classes_[self._rank(plane_scores)])
+        """The rank of each row, by ``decision``."""
+        n_ranks = len(self.classes_) if hasattr(self, "classes_") else 0
+        if isinstance(self.decision, str) and self.decision == "ranker":
+            return np.asarray(self.classes_[self._rank(self.plane_scores(X), n_ranks)] if n_ranks else self.plane_scores(X))
+        cost = decisions.cost_matrix(self.decision, n_ranks)
+        return np.asarray(self.classes_[decisions.least_cost(self.predict_proba(X), cost)])
+
+    @available_if(has_probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the ranks, shape (n_rows, n_ranks), columns in rank order. Needs ``probability=True``."""
+        return self.calibrator_.probabilities(self.plane_scores(X))
+
+    @available_if(has_probability)  # type: ignore[untyped-decorator]
+    def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Sets of neighbouring ranks that hold the true one with the asked probability. Needs ``probability=True``.
+
+        Conformal prediction: ranks enter a row's set from the most likely outwards, up to the mass of probability at which the
+        asked share of held-out training rows had their true rank in. The promise holds for rows like the training rows, to the
+        extent that planes of all rows score new rows as planes of the folds scored held-out ones.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_rows, n_ranks)
+            ``rankplane.decisions.set_in_words`` turns it into intervals such as "3-4".
+        """
+        if isinstance(coverage, bool) or not isinstance(coverage, float) or not 0 < coverage < 1:
+            raise ValueError(f"coverage must be a number between 0 and 1. Got {coverage!r}.")
+        probabilities = self.predict_proba(X)
+        return decisions.rank_sets(probabilities, decisions.conformal_threshold(self.conformity_, coverage))
+
+    def boundary_planes(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Weights ``(n_columns, n_ranks - 1)`` and offsets of the boundaries between neighbouring ranks, positive above."""
+        check_is_fitted(self)
+        n_ranks = len(self.classes_)
+        weights = self._boundaries(self.coef_.T, n_ranks, is_score=False)
+        offsets = self._boundaries(self.intercept_[None], n_ranks, is_score=True)[0]
+        return np.broadcast_to(weights, (len(weights), n_ranks - 1)), offsets
+
+    def explain(self, X: Any, feature_names: Any = None, top: int = 10) -> list[Explanation]:
+        """Why each row lies above or below each boundary between neighbouring ranks: which columns push it up and down, by how
+        much.
+        """
+        check_is_fitted(self)
+        rows = self._check_rows(np.atleast_2d(X) if isinstance(X, np.ndarray) else X, is_fit=False)
+        weights, offsets = self.boundary_planes()
+        return explain_rows(rows, weights, offsets, self.classes_, self._names(feature_names), validation.check_count("top", top))
+
+    def top_features(self, feature_names: Any = None, n: int = 10) -> list[TopFeatures]:
+        """For each boundary between neighbouring ranks, the columns of largest weight on either side."""
+        weights, _ = self.boundary_planes()
+        return top_columns(weights, self.classes_, self._names(feature_names), validation.check_count("n", n))
+
+    def _names(self, feature_names: Any) -> Any:
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        if names is not None and len(names) != self.coef_.shape[1]:
+            raise ValueError(f"feature_names must have one name per column, {self.coef_.shape[1]}. Got {len(names)}.")
+        return names
 
     def _check_rows(self, X: Any, is_fit: bool) -> Any:
         options = {
@@ -254,8 +396,11 @@ class NPSVOR(LinearOrdinal):
             return np.concatenate([rank_numbers, rank_numbers + np.int32(n_ranks)])
         return rank_numbers
 
-    def _rank(self, plane_scores: Scores) -> Ranks:
+    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
         return rankers.nearest(plane_scores) if self.ranker == "nearest" else rankers.ordered(plane_scores)
+
+    def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
+        return values[:, :-1] + values[:, 1:]
 
 
 @model
@@ -276,8 +421,11 @@ class SVC(LinearOrdinal):
     def _table(self, n_ranks: int) -> Table:
         return tables.one_against_rest(n_ranks, self.C, self.loss)
 
-    def _rank(self, plane_scores: Scores) -> Ranks:
+    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
         return rankers.largest(plane_scores)
+
+    def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
+        return values[:, 1:] - values[:, :-1]
 
 
 @model
@@ -299,8 +447,11 @@ class SVR(LinearOrdinal):
     def _table(self, n_ranks: int) -> Table:
         return tables.regression(n_ranks, self.C, self.epsilon, self.loss)
 
-    def _rank(self, plane_scores: Scores) -> Ranks:
-        return rankers.rounded(plane_scores, len(self.classes_))
+    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
+        return rankers.rounded(plane_scores, n_ranks)
+
+    def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
+        return values - (np.arange(1, n_ranks) + 0.5 if is_score else 0.0)
 
 
 @model
@@ -321,7 +472,7 @@ class SVMOP(LinearOrdinal):
     def _table(self, n_ranks: int) -> Table:
         return tables.ordered_pairs(n_ranks, self.C, self.loss)
 
-    def _rank(self, plane_scores: Scores) -> Ranks:
+    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
         return rankers.count(plane_scores)
 
 
@@ -341,7 +492,7 @@ class RedSVM(LinearOrdinal):
     def _table(self, n_ranks: int) -> Table:
         return tables.thresholds(n_ranks, self.C, self.loss)
 
-    def _rank(self, plane_scores: Scores) -> Ranks:
+    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
         return rankers.count(plane_scores)
 
 

@@ -80,7 +80,7 @@ Answer<T> solve(const Parts<Rows>& parts, const Problem<T>& problem, const Deman
     answer.weights.assign(problem.matrix.n_columns * which.n_lanes, std::numeric_limits<T>::quiet_NaN());
     answer.offsets.assign(which.n_cuts * which.n_lanes, std::numeric_limits<T>::quiet_NaN());
     solver.release_duals();
-    solver.copy_weights(answer.weights.data());
+    solver.copy_weights(answer.weights.data(), which.n_lanes);
     solver.copy_offsets(answer.offsets.data());
     answer.lanes = solver.results();
     return answer;
