@@ -234,7 +234,7 @@ def test_entries_beyond_two_to_the_31():
     long = _core.sparse_solver(
         starts, columns, values, X.shape[1], np.concatenate([[N_RANKS], rows]).astype(np.int32), None, 1, 1, **options
     )
-    long.run(table, [], True, None)
+    long.run(table, [], 1, None)
     W, b = long.take_weights(1)
     expected = reference.solve(np.vstack([np.zeros((1, X.shape[1])), X.toarray()]), table, np.concatenate([[N_RANKS], rows]), 2)
     np.testing.assert_allclose(W, expected[0], atol=1e-4)

@@ -127,7 +127,8 @@ template <class Work> void run_watched(Work&& work, Control& control, const nb::
 class AnySolver {
   public:
     virtual ~AnySolver() = default;
-    virtual void run(const TableArray& table, const std::vector<bool>& frozen, bool certify, const nb::object& on_report) = 0;
+    virtual void run(const TableArray& table, const std::vector<bool>& frozen, std::size_t n_certified,
+                     const nb::object& on_report) = 0;
     virtual void scale(const std::vector<double>& factors) = 0;
     virtual std::vector<bool> touch_bounds() = 0;
     virtual nb::tuple score() = 0;
@@ -150,13 +151,14 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
           n_lanes_(n_lanes),
           n_cuts_(n_cuts) {}
 
-    void run(const TableArray& table, const std::vector<bool>& frozen, bool certify, const nb::object& on_report) override {
+    void run(const TableArray& table, const std::vector<bool>& frozen, std::size_t n_certified,
+             const nb::object& on_report) override {
         if (table.shape(1) != n_cuts_ || table.shape(2) != n_lanes_) throw std::invalid_argument("The table has the wrong shape.");
         std::vector<bool> skip = frozen;
         skip.resize(n_lanes_, false);
         const Table view{table.data(), table.shape(0), n_cuts_, n_lanes_};
         Control control;
-        run_watched([&] { solver_.run(view, skip, certify, control); }, control, on_report);
+        run_watched([&] { solver_.run(view, skip, n_certified, control); }, control, on_report);
     }
 
     void scale(const std::vector<double>& factors) override {
@@ -314,7 +316,7 @@ nb::dict results_of(const AnySolver& solver) {
 NB_MODULE(_core, module) {
     using namespace rankplane;
     nb::class_<AnySolver>(module, "LaneSolver")
-        .def("run", &AnySolver::run, nb::arg("table"), nb::arg("frozen"), nb::arg("certify"), nb::arg("on_report").none())
+        .def("run", &AnySolver::run, nb::arg("table"), nb::arg("frozen"), nb::arg("n_certified"), nb::arg("on_report").none())
         .def("scale", &AnySolver::scale, nb::arg("factors"))
         .def("touch_bounds", &AnySolver::touch_bounds)
         .def("score", &AnySolver::score)

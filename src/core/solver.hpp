@@ -110,8 +110,9 @@ template <class T, class Rows> class Solver {
         return std::min(n_lanes, (n_blocks + n_threads - 1) / n_threads * n_threads);
     }
 
-    // Solves for the demands of a table, from where the last run ended; lanes marked frozen are left as they are.
-    void run(const Table& table, const std::vector<bool>& frozen, bool wants_certificate, Control& control) {
+    // Solves for the demands of a table, from where the last run ended; lanes marked frozen are left as they are. The first
+    // n_certified lanes get a dual objective and a gap.
+    void run(const Table& table, const std::vector<bool>& frozen, std::size_t n_certified, Control& control) {
         if (options_.free_offsets) options_.rho = mean_square_norm_;
         results_.assign(n_lanes_, LaneResult());
         for (Member& member : members_) {
@@ -137,13 +138,13 @@ template <class T, class Rows> class Solver {
                 for (std::size_t b = 0; b < member.blocks.size() && !control.should_stop(); ++b) {
                     solve(member, b, exchange, control, report_mutex);
                 }
-                if (wants_certificate && !control.should_stop()) certify_all(member, exchange);
+                if (!control.should_stop()) certify_first(member, n_certified, exchange);
             } catch (...) {
                 control.request_stop();  // or the others would wait for this member for ever
                 throw;
             }
         });
-        if (!control.should_stop()) conclude(wants_certificate);
+        if (!control.should_stop()) conclude(n_certified);
     }
 
     // Multiplies each lane's solution by a factor of its own.
@@ -306,9 +307,12 @@ template <class T, class Rows> class Solver {
         }
     }
 
-    void certify_all(Member& member, const Exchange& exchange) const {
+    void certify_first(Member& member, std::size_t n_certified, const Exchange& exchange) const {
         member.certificates.clear();
-        for (Block<T>& block : member.blocks) member.certificates.push_back(certify(block, member.part->rows, exchange));
+        for (Block<T>& block : member.blocks) {
+            const bool is_wanted = block.lanes.front() < n_certified;
+            member.certificates.push_back(is_wanted ? certify(block, member.part->rows, exchange) : Certificate());
+        }
     }
 
     SweepState<T> state_of(Block<T>& block, const Exchange& exchange) const {
@@ -469,7 +473,7 @@ template <class T, class Rows> class Solver {
     }
 
     // Puts the certificates of all members together: the weights of a lane lie with all of them.
-    void conclude(bool has_certificate) {
+    void conclude(std::size_t n_certified) {
         for (const Member& member : members_) {
             const bool is_first = member.part == &parts_.front();
             for (std::size_t b = 0; b < member.blocks.size(); ++b) {
@@ -481,7 +485,7 @@ template <class T, class Rows> class Solver {
                         result.has_converged = !block.is_running(l);
                         result.violation = block.relative_violation(l);
                     }
-                    if (!has_certificate) continue;
+                    if (block.lanes[l] >= n_certified) continue;
                     const Certificate& sums = member.certificates[b];
                     // |sum a x|^2 = 2 sum a s - |w|^2 up to the square of the rounding in w.
                     result.dual_objective -= 0.5 * sums.square[l];

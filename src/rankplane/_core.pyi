@@ -20,7 +20,7 @@ class LaneSolver:
         self,
         table: NDArray[np.float64],
         frozen: list[bool],
-        certify: bool,
+        n_certified: int,
         on_report: Callable[[int, int, list[int], list[float]], None] | None,
     ) -> None: ...
     def scale(self, factors: list[float]) -> None: ...

@@ -11,7 +11,7 @@ zero. A Newton step costs one product of the scores with themselves per pair of 
 the answers to fall from boundary to boundary.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -36,67 +36,122 @@ def spread(scores: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
+class LogisticProblem:
+    """Logistic regression on scaled scores with a column of ones, ``F``; the last rank's weights are zero, since only
+    differences count.
+    """
+
+    F: Floats
+    target: Floats
+    pull: Floats
+    scale: Floats
+    present: NDArray[np.intp]
+
+    PULL = 1e-3  # towards zero, per row, shared by the weights of a rank
+    MAX_STEPS = 30
+    ENOUGH = 1e-7  # objective per row that a further step would have to gain
+    SAMPLE = 4096
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int) -> Self:
+        present = np.flatnonzero(np.bincount(ranks, minlength=n_ranks))
+        scale = np.append(spread(scores.astype(np.float64)), 1.0)
+        F = np.column_stack([scores, np.ones(len(scores))]) / scale
+        pull = np.full(F.shape[1], cls.PULL * len(F) / F.shape[1])
+        pull[-1] = 0.0
+        return cls(F, (ranks[:, None] == present).astype(np.float64), pull, scale, present)
+
+    def unscaled(self, W: Floats, n_ranks: int) -> Floats:
+        """Weights of all ranks on plain scores."""
+        weights = np.zeros((len(W), n_ranks))
+        weights[-1] = -np.inf
+        weights[:, self.present] = W / self.scale[:, None]
+        return weights
+
+    def flat(self, gradient: Floats) -> Floats:
+        return gradient[:, :-1].T.ravel()
+
+    def stepped(self, W: Floats, step: Floats) -> Floats:
+        moved = W.copy()
+        moved[:, :-1] += step.reshape(W.shape[1] - 1, len(W)).T
+        return moved
+
+    def objective(self, W: Floats) -> float:
+        z = self.F @ W
+        top = z.max(axis=1, keepdims=True)
+        log_sums = top[:, 0] + np.log(np.exp(z - top).sum(axis=1))
+        return float(np.sum(log_sums) - np.sum(z * self.target) + 0.5 * np.sum(self.pull[:, None] * W**2))
+
+    def curvature(self, W: Floats) -> Floats:
+        """The Hessian: one product of all (rank, input) pairs, less on the diagonal blocks."""
+        # In single precision: it only steers the steps, whose worth is measured in double.
+        F = self.F.astype(np.float32)
+        P = softmax(self.F @ W)[:, :-1].astype(np.float32)
+        n_rows, n_inputs = F.shape
+        n_free = P.shape[1]
+        pairs = (P[:, :, None] * F[:, None, :]).reshape(n_rows, n_free * n_inputs)
+        hessian = -(pairs.T @ pairs).astype(np.float64)
+        for rank in range(n_free):
+            block = slice(rank * n_inputs, (rank + 1) * n_inputs)
+            hessian[block, block] += pairs[:, block].T @ F + np.diag(self.pull + 1e-9 * n_rows)
+        return np.asarray(hessian)
+
+    def minimum(self) -> Floats:
+        """Newton's method, first on a sample of the rows, which settles all but the last digits at little cost."""
+        W = np.zeros((self.F.shape[1], len(self.present)))
+        n_rows = len(self.F)
+        if n_rows > 2 * self.SAMPLE:
+            some = np.random.default_rng(0).choice(n_rows, self.SAMPLE, replace=False)
+            share = self.SAMPLE / n_rows
+            sample = replace(self, F=self.F[some], target=self.target[some], pull=share * self.pull)
+            if np.all(sample.target.any(axis=0)):
+                W = sample.minimum()
+        value = self.objective(W)
+        for _ in range(self.MAX_STEPS):
+            gradient = self.F.T @ (softmax(self.F @ W) - self.target) + self.pull[:, None] * W
+            step = -np.linalg.solve(self.curvature(W), self.flat(gradient))
+            before = value
+            while True:  # halve until it helps; far from the minimum a full step may overshoot
+                trial = self.stepped(W, step)
+                value = self.objective(trial)
+                if value <= before or np.max(np.abs(step)) < 1e-9:
+                    break
+                step /= 2
+            W = trial
+            if before - value <= self.ENOUGH * n_rows:
+                break
+        return W
+
+
+@dataclass(frozen=True)
 class Multinomial:
     """``weights`` is ``(scores + 1, ranks)``, the last row the intercepts; minus infinity there marks a rank never seen."""
 
     weights: Floats
 
-    PULL = 1e-3
-    MAX_STEPS = 30
-    ENOUGH = 1e-7
+    @classmethod
+    def fit(cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int) -> Self:
+        problem = LogisticProblem.of(scores, ranks, n_ranks)
+        return cls(problem.unscaled(problem.minimum(), n_ranks))
 
     @classmethod
-    def fit(cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int, start: Self | None = None) -> Self:
-        present = np.flatnonzero(np.bincount(ranks, minlength=n_ranks))
-        scale = spread(scores.astype(np.float64))
-        F = np.column_stack([scores / scale, np.ones(len(scores))])
-        n_rows, n_inputs = F.shape
-        target = (ranks[:, None] == present).astype(np.float64)
-        # One rank's weights are held at zero: only differences between ranks count.
-        n_free = len(present) - 1
-        W = np.zeros((n_inputs, len(present)))
-        if start is not None:
-            W = start.weights[:, present] * np.append(scale, 1.0)[:, None]
-            W -= W[:, -1:]
-        pull = np.full(n_inputs, cls.PULL * n_rows / n_inputs)
-        pull[-1] = 0.0
+    def fit_leaving_out(cls, scores: list[NDArray[Any]], ranks: list[NDArray[np.int32]], n_ranks: int) -> tuple[Self, list[Self]]:
+        """A calibrator of all parts, and for each part one of the others.
 
-        def objective(weights: Floats) -> float:
-            z = F @ weights
-            top = z.max(axis=1)
-            return float(
-                np.sum(top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - np.sum(z * target, axis=1))
-                + 0.5 * np.sum(pull[:, None] * weights**2)
-            )
-
-        value = objective(W)
-        for _ in range(cls.MAX_STEPS):
-            P = softmax(F @ W)
-            gradient = (F.T @ (P - target) + pull[:, None] * W)[:, :n_free]
-            hessian = np.zeros((n_free, n_inputs, n_free, n_inputs))
-            for r in range(n_free):
-                for s in range(r, n_free):
-                    curve = P[:, r] * ((r == s) - P[:, s])
-                    hessian[r, :, s] = (F * curve[:, None]).T @ F
-                    hessian[s, :, r] = hessian[r, :, s].T
-                hessian[r, :, r] += np.diag(pull + 1e-9 * n_rows)
-            size = n_free * n_inputs
-            step = np.linalg.solve(hessian.reshape(size, size), gradient.T.ravel()).reshape(n_free, n_inputs).T
-            length, before = 1.0, value
-            while True:  # halve until it helps; far from the optimum a full Newton step may overshoot
-                trial = W.copy()
-                trial[:, :n_free] -= length * step
-                value = objective(trial)
-                if value <= before or length < 1e-6:
-                    break
-                length /= 2
-            W = trial
-            if before - value <= cls.ENOUGH * n_rows:
-                break
-        weights = np.zeros((n_inputs, n_ranks))
-        weights[-1] = -np.inf
-        weights[:, present] = W / np.append(scale, 1.0)[:, None]
-        return cls(weights)
+        Those are one Newton step away from the first: removing a part adds its gradient, and takes its share of the curvature.
+        """
+        problem = LogisticProblem.of(np.concatenate(scores), np.concatenate(ranks), n_ranks)
+        W = problem.minimum()
+        ends = np.cumsum([len(part) for part in scores])
+        factor = np.linalg.inv(problem.curvature(W))
+        left_out = []
+        for first, last in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
+            part = problem.F[first:last]
+            gradient = part.T @ (softmax(part @ W) - problem.target[first:last])
+            share = 1 - (last - first) / ends[-1]
+            step: Floats = (factor @ problem.flat(gradient) / max(share, 0.1)).astype(np.float64)
+            left_out.append(cls(problem.unscaled(problem.stepped(W, step), n_ranks)))
+        return cls(problem.unscaled(W, n_ranks)), left_out
 
     def probabilities(self, scores: NDArray[Any]) -> Floats:
         return softmax(scores @ self.weights[:-1] + self.weights[-1])

@@ -203,7 +203,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = self._table(problem.n_ranks)
         lanes = FoldProblem(problem.X, table, problem.table_rows, problem.row_weights, folds, problem.options, keeps_all=True)
         with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
-            lanes.run(table, [], on_report, wants_certificate=True)
+            lanes.run(table, on_report=on_report)
         held_out = lanes.held_out()
         self._adopt(problem, lanes.problem.take_planes(table.shape[2]))
         self._calibrate(problem, folds, held_out)
@@ -260,18 +260,11 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A row's conformity comes from a calibrator of the other folds, so that no row judges itself.
         """
         ranks = [problem.rank_numbers[test] for test in folds.test]
-        self.calibrator_ = Multinomial.fit(np.concatenate(held_out), np.concatenate(ranks), problem.n_ranks)
+        self.calibrator_, of_others = Multinomial.fit_leaving_out(held_out, ranks, problem.n_ranks)
         conformity = []
-        for fold in range(len(folds)):
-            others = [k for k in range(len(folds)) if k != fold]
-            calibrator = Multinomial.fit(
-                np.concatenate([held_out[k] for k in others]),
-                np.concatenate([ranks[k] for k in others]),
-                problem.n_ranks,
-                start=self.calibrator_,
-            )
-            entered = decisions.entry_mass(calibrator.probabilities(held_out[fold]))
-            conformity.append(entered[np.arange(len(ranks[fold])), ranks[fold]])
+        for calibrator, scores_there, ranks_there in zip(of_others, held_out, ranks, strict=True):
+            entered = decisions.entry_mass(calibrator.probabilities(scores_there))
+            conformity.append(entered[np.arange(len(ranks_there)), ranks_there])
         self.conformity_ = np.concatenate(conformity)
 
     def plane_scores(self, X: Any) -> NDArray[Any]:

@@ -5,7 +5,7 @@ row gets scores from planes that never saw it.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,8 +114,10 @@ class FoldProblem:
         shape = wide_table(table, self.patterns).shape
         self.problem = LaneProblem(X, wide_rows, shape, row_weights, options)
 
-    def run(self, table: Table, frozen: list[bool], on_report: OnReport | None = None, *, wants_certificate: bool = False) -> None:
-        self.problem.run(wide_table(table, self.patterns), frozen=frozen, wants_certificate=wants_certificate, on_report=on_report)
+    def run(self, table: Table, frozen: Sequence[bool] = (), on_report: OnReport | None = None) -> None:
+        """Solve; planes of all rows, if kept, come with a certificate."""
+        n_certified = self.n_first * self.n_planes
+        self.problem.run(wide_table(table, self.patterns), frozen=frozen, n_certified=n_certified, on_report=on_report)
 
     def held_out(self) -> list[NDArray[Any]]:
         """Per fold, the plane scores of the rows it holds out."""

@@ -1,8 +1,8 @@
 """A progress bar for solves. Nothing is shown, and nothing imported, unless asked for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,3 +58,29 @@ def solve_progress(is_shown: bool, name: str, tol: float) -> Iterator["OnReport 
 
         yield on_report
         progress.update(task, completed=1.0)
+
+
+@contextmanager
+def search_progress(is_shown: bool, name: str, n_settings: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A bar that follows the settings of a search."""
+    if not is_shown:
+        yield lambda setting: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[setting]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns) as progress:
+        task = progress.add_task(name, total=n_settings, setting="")
+
+        def on_setting(setting: dict[str, Any]) -> None:
+            progress.update(task, advance=1, setting=" ".join(f"{key}={value:g}" for key, value in setting.items()))
+
+        yield on_setting

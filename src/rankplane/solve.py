@@ -72,13 +72,11 @@ class LaneProblem:
         else:
             self.solver = _core.dense_solver(X, table_rows, row_weights, n_lanes, n_cuts, **settings)
 
-    def run(
-        self, table: Table, *, frozen: Sequence[bool] = (), wants_certificate: bool = True, on_report: OnReport | None = None
-    ) -> None:
-        """Solve from where the last run ended, all lanes but the frozen ones."""
+    def run(self, table: Table, *, frozen: Sequence[bool] = (), n_certified: int = 0, on_report: OnReport | None = None) -> None:
+        """Solve from where the last run ended, all lanes but the frozen ones; the first few get a certificate."""
         if self.has_empty_row:
             table = np.concatenate([table, np.zeros_like(table[:1])])
-        self.solver.run(np.ascontiguousarray(table), list(frozen), wants_certificate, on_report)
+        self.solver.run(np.ascontiguousarray(table), list(frozen), n_certified, on_report)
 
     def take_planes(self, n_wanted: int) -> Planes:
         """The first lanes, for good: the problem cannot be solved again afterwards."""
@@ -109,7 +107,7 @@ def solve_planes(
 ) -> Planes:
     """Solve all lanes of a table together."""
     problem = LaneProblem(X, table_rows, table.shape, row_weights, options)
-    problem.run(table, on_report=on_report)
+    problem.run(table, n_certified=problem.n_lanes, on_report=on_report)
     return problem.take_planes(problem.n_lanes)
 
 

@@ -75,7 +75,7 @@ Answer<T> solve(const Parts<Rows>& parts, const Problem<T>& problem, const Deman
     Solver<T, Rows> solver(parts.parts, problem.visits(), problem.row_weights.data(), which.n_lanes, which.n_cuts, which.options,
                            which.isa);
     Control control;
-    solver.run(demands.table(), std::vector<bool>(demands.table().n_lanes, false), true, control);
+    solver.run(demands.table(), std::vector<bool>(demands.table().n_lanes, false), demands.table().n_lanes, control);
     Answer<T> answer;
     answer.weights.assign(problem.matrix.n_columns * which.n_lanes, std::numeric_limits<T>::quiet_NaN());
     answer.offsets.assign(which.n_cuts * which.n_lanes, std::numeric_limits<T>::quiet_NaN());
@@ -263,7 +263,7 @@ void test_stop() {
             CHECK(report.lanes.size() == report.violations.size() && report.n_active_rows <= 600, "a report of the sweep");
             if (++n_reports == 3) control.request_stop();
         };
-        solver.run(demands.table(), std::vector<bool>(demands.table().n_lanes, false), true, control);
+        solver.run(demands.table(), std::vector<bool>(demands.table().n_lanes, false), demands.table().n_lanes, control);
         CHECK(n_reports == 3, std::to_string(n_threads) + " threads");
     }
 }
