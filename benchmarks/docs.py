@@ -25,9 +25,8 @@ Drawn by `python -m benchmarks.docs` from the JSON lines in `benchmarks/results/
   is timed: loading, conversions of X into a competitor's own structures, warm-up and prediction are not.
 - All solve with C = 1, epsilon = 0.1 and a bias penalised like a weight.
 - *excess* is how far the objective, recomputed in double from the weights, lies above a certified lower bound of its
-  problem (the largest dual value known); *gap* is the duality gap over the dual value, where the primal is recomputed and
-  the dual is what the solver reports (recomputed too for the textbook solver). A time counts only with an
-  excess below 10 %.
+  problem (the largest dual value known). *gap* is the duality gap over the dual value: the primal is recomputed, the
+  dual is what the solver reports (the textbook solver's is recomputed too). A time counts only with an excess below 10 %.
 - Stopping rules differ, so equal tolerances are not equal answers: rows "as good as" a rival ran at the tolerance,
   found in steps of a quarter, at which our gap (textbook) or objective (LIBLINEAR) is no worse than that rival's.
 - The textbook solver is `benchmarks/fit/textbook.cpp`: plane after plane, in double, compiled with `-O3`.
