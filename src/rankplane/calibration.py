@@ -109,7 +109,7 @@ class LogisticProblem:
         value = self.objective(W)
         for _ in range(self.MAX_STEPS):
             gradient = self.F.T @ (softmax(self.F @ W) - self.target) + self.pull[:, None] * W
-            step = -np.linalg.solve(self.curvature(W), self.flat(gradient))
+            step: Floats = -np.linalg.solve(self.curvature(W), self.flat(gradient)).astype(np.float64)
             before = value
             while True:  # halve until it helps; far from the minimum a full step may overshoot
                 trial = self.stepped(W, step)
@@ -143,13 +143,13 @@ class Multinomial:
         problem = LogisticProblem.of(np.concatenate(scores), np.concatenate(ranks), n_ranks)
         W = problem.minimum()
         ends = np.cumsum([len(part) for part in scores])
-        factor = np.linalg.inv(problem.curvature(W))
+        factor: Floats = np.linalg.inv(problem.curvature(W)).astype(np.float64)
         left_out = []
         for first, last in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
             part = problem.F[first:last]
             gradient = part.T @ (softmax(part @ W) - problem.target[first:last])
             share = 1 - (last - first) / ends[-1]
-            step: Floats = (factor @ problem.flat(gradient) / max(share, 0.1)).astype(np.float64)
+            step: Floats = factor @ problem.flat(gradient) / float(max(share, 0.1))
             left_out.append(cls(problem.unscaled(problem.stepped(W, step), n_ranks)))
         return cls(problem.unscaled(W, n_ranks)), left_out
 

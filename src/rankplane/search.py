@@ -7,6 +7,7 @@ of the paper, eleven values of C on five folds, costs a few fits instead of fift
 import itertools
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +24,8 @@ from rankplane.metrics import MEASURES
 from rankplane.progress import search_progress
 from rankplane.solve import solve_planes
 
-DEFAULT_CS = 2.0 ** np.arange(-5, 6)
+# A tuple: scikit-learn compares defaults with ==, which an array does not answer with one word.
+DEFAULT_CS = tuple(float(2.0**k) for k in range(-5, 6))
 Setting = dict[str, float]
 
 
@@ -147,6 +149,9 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         problem = model._prepare(X, y, sample_weight)
         folds = make_folds(self.cv, problem.X, problem.rank_numbers, groups, problem.options.seed)
 
+        # A walk measures violations against its first sweep, at the smallest C, where they are largest. Half the tolerance makes
+        # its planes as good as those of single fits.
+        options = replace(problem.options, tol=0.5 * problem.options.tol)
         settings: list[Setting] = []
         points: list[FoldScores] = []
         seconds: list[float] = []
@@ -157,7 +162,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
                 tables = [m._table(problem.n_ranks) for m in models]
                 prices = [setting.get("C2", setting.get("C", 1.0)) for setting in path]
                 factors = [1.0] + [after / before for before, after in itertools.pairwise(prices)]
-                lanes = FoldProblem(problem.X, tables[0], problem.table_rows, problem.row_weights, folds, problem.options)
+                lanes = FoldProblem(problem.X, tables[0], problem.table_rows, problem.row_weights, folds, options)
                 start = time.perf_counter()
                 for setting, point in zip(path, lanes.walk(tables, factors), strict=True):
                     settings.append(setting)
