@@ -76,11 +76,11 @@ struct Control {
 
 template <class T, class Rows> class Solver {
   public:
-    // X and the arrays of visits and rows are borrowed: they must outlive the solver. A visit is a row, or with twice as many
-    // visits as rows, one of the two halves that a row is split into.
-    Solver(std::vector<Part<Rows>> parts, const Visits& visits, const T* row_weights, std::size_t n_lanes, std::size_t n_cuts,
-           const Options& options, Isa isa)
-        : parts_(std::move(parts)),
+    // X, its parts and the arrays of visits and rows are borrowed: they must outlive the solver. A visit is a row, or with twice as
+    // many visits as rows, one of the two halves that a row is split into.
+    Solver(const std::vector<Part<Rows>>& parts, const Visits& visits, const T* row_weights, std::size_t n_lanes,
+           std::size_t n_cuts, const Options& options, Isa isa)
+        : parts_(parts),
           visits_(visits),
           row_weights_(row_weights),
           n_lanes_(n_lanes),
@@ -499,7 +499,7 @@ template <class T, class Rows> class Solver {
         }
     }
 
-    std::vector<Part<Rows>> parts_;
+    const std::vector<Part<Rows>>& parts_;
     Visits visits_;
     const T* row_weights_;
     std::size_t n_lanes_, n_cuts_;
