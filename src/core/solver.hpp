@@ -89,10 +89,10 @@ template <class T, class Rows> class Solver {
           isa_(isa),
           square_norms_(parts_.front().rows.n_rows) {
         measure_rows();
-        const std::size_t n_blocks = count_blocks(n_lanes, options.n_threads);
-        for (std::size_t b = 0; b < n_blocks; ++b) {
+        const std::size_t block_size = lanes_per_block(n_lanes, options.n_threads);
+        for (std::size_t first = 0; first < n_lanes; first += block_size) {
             std::vector<std::size_t> lanes;
-            for (std::size_t lane = b * n_lanes / n_blocks; lane < (b + 1) * n_lanes / n_blocks; ++lane) lanes.push_back(lane);
+            for (std::size_t lane = first; lane < std::min(n_lanes, first + block_size); ++lane) lanes.push_back(lane);
             for (const Part<Rows>& part : parts_) {
                 members_.emplace_back();
                 members_.back().part = &part;
@@ -103,11 +103,11 @@ template <class T, class Rows> class Solver {
     Solver(const Solver&) = delete;
     Solver& operator=(const Solver&) = delete;
 
-    // Lanes that do not fit into one block are spread evenly, with as many blocks as keep all threads busy.
-    static std::size_t count_blocks(std::size_t n_lanes, std::size_t n_threads) {
-        const std::size_t n_blocks = (n_lanes + max_width - 1) / max_width;
-        if (n_blocks <= 1) return n_blocks;
-        return std::min(n_lanes, (n_blocks + n_threads - 1) / n_threads * n_threads);
+    // Full blocks where that keeps all threads busy, else half as large. A pass costs by the cache lines of a block's row, so
+    // blocks that fill them are the cheapest, and uneven blocks cost no more than even ones.
+    static std::size_t lanes_per_block(std::size_t n_lanes, std::size_t n_threads) {
+        const bool is_single = n_lanes <= max_width;
+        return is_single || (n_lanes + max_width - 1) / max_width >= n_threads ? max_width : max_width / 2;
     }
 
     // Solves for the demands of a table, from where the last run ended; lanes marked frozen are left as they are. The first

@@ -27,7 +27,7 @@ from rankplane.solve import Options, solve_planes
 from rankplane.tables import Table
 
 LOSSES = ("hinge", "squared_hinge")
-N_FOLDS = 5
+BLOCK = 32  # lanes that the core sweeps in one pass
 Model = TypeVar("Model", bound=type)
 
 # One description per parameter, whichever models have it. `model` joins them with the defaults of the signature.
@@ -199,8 +199,10 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             self._adopt(problem, planes)
             return self
-        folds = make_folds(N_FOLDS, problem.X, problem.rank_numbers, None, problem.options.seed)
         table = self._table(problem.n_ranks)
+        # As many folds as the planes leave room for in one pass.
+        n_folds = min(5, max(3, BLOCK // table.shape[2] - 1), len(problem.rank_numbers))
+        folds = make_folds(n_folds, problem.X, problem.rank_numbers, None, problem.options.seed)
         lanes = FoldProblem(problem.X, table, problem.table_rows, problem.row_weights, folds, problem.options, keeps_all=True)
         with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
             lanes.run(table, on_report=on_report)
