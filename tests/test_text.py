@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - letters that look alike are what is tested.
 """TextVectorizer against scikit-learn's TfidfVectorizer."""
 
 import pickle

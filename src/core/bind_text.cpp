@@ -24,6 +24,10 @@
 #include "text/tfidf.hpp"
 #include "text/vocabulary.hpp"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace nb = nanobind;
 
 namespace rankplane {
@@ -272,6 +276,10 @@ void learn(Vocabulary& vocabulary, BoundCorpus& corpus, std::size_t max_n, std::
     watch(control, on_progress, [&] {
         vocabulary.learn(corpus.corpus(), std::move(corpus.term_of()), corpus.strings(), max_n, min_documents, counts_occurrences,
                          control);
+#if defined(__GLIBC__)
+        // The tables of the count are freed; the matrix is about to need as much.
+        malloc_trim(0);
+#endif
     });
 }
 

@@ -18,6 +18,7 @@
 #include "parallel.hpp"
 #include "text/control.hpp"
 #include "text/interner.hpp"
+#include "text/pages.hpp"
 #include "text/tokenizer.hpp"
 
 namespace rankplane::text {
@@ -30,12 +31,12 @@ inline constexpr std::uint32_t dropped = none - 1;
 struct Block {
     std::size_t first_document = 0;
     std::size_t owner = 0;
-    std::vector<std::uint32_t> ids;
+    Pages<std::uint32_t> ids;
     std::vector<std::size_t> ends;  // of each document, in ids
 
     std::size_t n_documents() const { return ends.size(); }
     std::size_t begin_of(std::size_t document) const { return document == 0 ? 0 : ends[document - 1]; }
-    void release() { *this = {first_document, owner, {}, {}}; }
+    void release() { ids = {}; }
 };
 
 // The same number for each distinct string of several interners.
@@ -91,7 +92,7 @@ class Corpus {
                     block.ends.push_back(ids.size());
                     control.add_done(1);
                 }
-                block.ids.assign(ids.begin(), ids.end());
+                block.ids = {ids.data(), ids.size()};
             }
         });
         n_documents_ += documents.size();
@@ -101,8 +102,10 @@ class Corpus {
     void add_tokens(const std::vector<std::string_view>& tokens, std::vector<std::size_t> ends) {
         Block block;
         block.first_document = n_documents_;
-        block.ids.reserve(tokens.size());
-        for (const std::string_view token : tokens) block.ids.push_back(interners_[0].intern(token));
+        std::vector<std::uint32_t> ids;
+        ids.reserve(tokens.size());
+        for (const std::string_view token : tokens) ids.push_back(interners_[0].intern(token));
+        block.ids = {ids.data(), ids.size()};
         n_documents_ += ends.size();
         block.ends = std::move(ends);
         blocks_.push_back(std::move(block));
@@ -149,7 +152,7 @@ class Corpus {
                 }
                 begin = std::exchange(end, ids.size());
             }
-            block.ids.assign(ids.begin(), ids.end());
+            block.ids = {ids.data(), ids.size()};
             block.owner = 0;
         }
         interners_[0] = std::move(joined);
@@ -175,13 +178,12 @@ class Corpus {
                 }
                 end = to;
             }
-            block.ids.resize(to);
-            if (to < block.ids.capacity() / 4 * 3) block.ids.shrink_to_fit();
+            block.ids.truncate(to);
         });
     }
 
   private:
-    static constexpr std::size_t block_bytes = std::size_t{1} << 18;
+    static constexpr std::size_t block_bytes = std::size_t{1} << 19;
 
     static void intern(const char* text, const std::vector<Span>& spans, Interner& interner, std::vector<std::uint32_t>& ids) {
         // Far enough ahead to hide a miss of the second-level cache.

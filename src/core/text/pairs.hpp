@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -110,8 +111,10 @@ struct PairCounts {
 // Counts in how many documents, and how often, the pairs of one range of prefixes occur.
 class PairCounter {
   public:
-    explicit PairCounter(bool counts_occurrences) : slots_(first_n_slots), counts_occurrences_(counts_occurrences) {
-        if (counts_occurrences) occurrences_ = Buffer<std::uint32_t>(first_n_slots);
+    // n_expected: about how many pairs will be added. Growing costs more than a table that is somewhat too large.
+    PairCounter(std::size_t n_expected, bool counts_occurrences)
+        : slots_(std::bit_ceil(std::max<std::size_t>(n_expected / 4, 1024))), counts_occurrences_(counts_occurrences) {
+        if (counts_occurrences) occurrences_ = Buffer<std::uint32_t>(slots_.size());
         waiting_.reserve(n_waiting);
     }
 
@@ -145,7 +148,7 @@ class PairCounter {
     }
 
   private:
-    static constexpr std::size_t first_n_slots = std::size_t{1} << 12, n_waiting = 512, ahead = 16;
+    static constexpr std::size_t n_waiting = 512, ahead = 16;
 
     struct Slot {
         std::uint64_t key;
@@ -225,7 +228,9 @@ inline PairCounts count_pairs(const std::vector<Block>& blocks, const std::vecto
     std::vector<PairCounts> parts(firsts.size() - 1);
     parallel_for(parts.size(), n_threads, [&](std::size_t part) {
         const std::uint32_t first = firsts[part], n_prefixes = firsts[part + 1] - first;
-        PairCounter counter(counts_occurrences);
+        const std::size_t n_expected =
+            std::accumulate(weight_of.begin() + first, weight_of.begin() + firsts[part + 1], std::size_t{0});
+        PairCounter counter(n_expected, counts_occurrences);
         std::vector<std::uint64_t> keys;
         for (std::size_t b = 0; b < blocks.size(); ++b) {
             control.check();

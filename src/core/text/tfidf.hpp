@@ -143,6 +143,8 @@ class RowWriter {
         double norm = 0;
         for (std::size_t i = 0; i < sorted.size(); ++n) {
             const std::uint32_t column = sorted[i];
+            // Rare columns lie far apart.
+            if (weighting_.idf != nullptr && i + ahead < sorted.size()) __builtin_prefetch(weighting_.idf + sorted[i + ahead]);
             std::size_t tf = 1;
             while (++i < sorted.size() && sorted[i] == column) ++tf;
             double weight = tf < frequency_.size() ? frequency_[tf] : weigh(tf);
@@ -158,6 +160,8 @@ class RowWriter {
     }
 
   private:
+    static constexpr std::size_t ahead = 24;
+
     double weigh(std::size_t tf) const {
         return weighting_.is_sublinear ? 1 + std::log(static_cast<double>(tf)) : static_cast<double>(tf);
     }
