@@ -126,7 +126,7 @@ class Normalized {
             append(masks.word, masks.mark, n_ascii);
             at += n_ascii;
             // One ASCII character between others, as in Chinese with digits, is not worth a block.
-            while (at < end && *at >= 0x80) at = append_code_point(piece, at, code_points);
+            while (at < end && *at >= 0x80) at = append_code_point(piece, at, code_points, marks);
         }
         std::memset(text_.data() + size_, 0, padding);
         if (size_ % 64 != 0) {
@@ -164,13 +164,17 @@ class Normalized {
         size_ += n;
     }
 
-    void append_entry(CodePoints::Entry entry) {
-        const std::uint32_t n_bytes = encode(entry.code_point(), text_.data() + size_);
-        append(entry.is_word() ? ~std::uint64_t{0} : 0, 0, n_bytes);
+    void append_entry(CodePoints::Entry entry, const Marks& marks) {
+        const std::uint32_t c = entry.code_point();
+        const std::uint32_t n_bytes = encode(c, text_.data() + size_);
+        // Without its width, a full-width sign is a mark like any other.
+        const bool is_mark = c < 0x80 && marks.has(static_cast<unsigned char>(c));
+        append(entry.is_word() ? ~std::uint64_t{0} : 0, is_mark ? 1 : 0, n_bytes);
         has_beyond_ascii_ |= n_bytes > 1;
     }
 
-    const unsigned char* append_code_point(const Piece& piece, const unsigned char* at, const CodePoints& code_points) {
+    const unsigned char* append_code_point(const Piece& piece, const unsigned char* at, const CodePoints& code_points,
+                                           const Marks& marks) {
         const unsigned char* const end = piece.end;
         Decoded next = decode(at, end);
         if (next.code_point == capital_sigma && code_points.lowers() &&
@@ -180,9 +184,9 @@ class Normalized {
         const CodePoints::Entry entry = code_points[next.code_point];
         if (entry.is_sequence()) {
             reserve(static_cast<std::size_t>(end - at));
-            for (const CodePoints::Entry part : code_points.sequence(entry)) append_entry(part);
+            for (const CodePoints::Entry part : code_points.sequence(entry)) append_entry(part, marks);
         } else {
-            append_entry(entry);
+            append_entry(entry, marks);
         }
         if (size_ + static_cast<std::size_t>(end - at) + 2 * padding > text_.size()) reserve(static_cast<std::size_t>(end - at));
         return at + next.n_bytes;
