@@ -1,7 +1,7 @@
 """Time the vectorizers: python -m benchmarks.vectorize.run --data FOLDER, from the root of the project.
 
-Answers are compared with scikit-learn's before times are kept: the same columns, the same nonzeros, values to 1e-6. A competitor
-with rules of its own is shown with what it answered. Runs are interleaved, the best of several counts.
+Answers are compared with scikit-learn's before times are kept: the same columns, the same nonzeros, values to 1e-6. A
+competitor with rules of its own is shown with what it answered. Runs are interleaved, the best of several counts.
 """
 
 import argparse

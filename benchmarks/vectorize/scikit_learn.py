@@ -1,4 +1,7 @@
-"""TfidfVectorizer, with PyStemmer in its tokenizer where the task stems, and HashingVectorizer. One thread: they have no more."""
+"""TfidfVectorizer, with PyStemmer in its tokenizer where the task stems, and HashingVectorizer.
+
+One thread: they have no more.
+"""
 
 import re
 from typing import Any

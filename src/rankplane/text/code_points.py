@@ -1,7 +1,7 @@
 """What the running Python says about every code point, as tables for the compiled tokenizer.
 
-Words, white space and lower case differ between versions of Unicode. Python itself is asked, through whole strings of all code
-points at once, so that the tokenizer agrees with `re` and `str.lower` of the Python it runs in.
+Words, white space and lower case differ between versions of Unicode. Python itself is asked, through strings of all
+code points at once, so that the tokenizer agrees with `re` and `str.lower` of the Python it runs in.
 """
 
 import functools
@@ -48,8 +48,8 @@ def _properties() -> npt.NDArray[np.uint8]:
         for run in re.finditer(pattern, text):
             properties[run.start() : run.end()] |= bit
 
-    # Python does not tell which letters are cased or ignorable; the form it gives to a capital sigma after them does. Letters
-    # with case and marks live in planes 0, 1 and 14.
+    # Python does not tell which letters are cased or ignorable; the form it gives to a capital sigma after them does.
+    # Letters with case and marks live in planes 0, 1 and 14.
     probed = np.concatenate([np.arange(0x20000), np.arange(0xE0000, 0xE1000)]).astype(np.uint32)
     probed = probed[~np.isin(probed, [*_expanding(), CAPITAL_SIGMA])]
 

@@ -1,13 +1,13 @@
 """What the parameters of TextVectorizer mean together: presets filled in, mistakes refused."""
 
-import math
+import importlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 
 from rankplane.text.stop_words import stop_words_of
 
@@ -176,9 +176,10 @@ def _document_bound(name: str, value: Any) -> float:
         if value < 1:
             raise ValueError(f"{rule}. Got {value!r}.")
         return int(value)
-    if not 0 <= value <= 1 or math.isnan(value):
+    share = float(value)
+    if not 0 <= share <= 1:
         raise ValueError(f"{rule}. Got {value!r}.")
-    return float(value)
+    return share
 
 
 def _ngram_range(value: Any) -> tuple[int, int]:
@@ -238,17 +239,16 @@ def _stemmer(value: Any) -> str | Callable[[str], str | None] | None:
         return value  # type: ignore[no-any-return]
     if not isinstance(value, str):
         raise TypeError(f"stemmer must be False, a Snowball language or a callable on a token. Got {value!r}.")
-    import Stemmer
-
-    if value not in Stemmer.algorithms():
-        known = ", ".join(sorted(Stemmer.algorithms()))
+    known = importlib.import_module("Stemmer").algorithms()
+    if value not in known:
+        known = ", ".join(sorted(known))
         raise ValueError(f"stemmer must be a Snowball language ({known}). Got {value!r}.")
     return value
 
 
 def _segmenter() -> Callable[[str], Iterable[str]]:
     try:
-        import jieba
+        jieba = importlib.import_module("jieba")
     except ImportError:
         raise ImportError("segmenter='chinese' needs jieba: pip install 'rankplane[chinese]'.") from None
     jieba.setLogLevel(30)

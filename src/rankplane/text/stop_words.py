@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-# Function words: articles, pronouns, prepositions, conjunctions, auxiliaries. English is scikit-learn's list, to give its
-# results.
+# Function words: articles, pronouns, prepositions, conjunctions, auxiliaries. English is scikit-learn's list, to give
+# its results.
 _LISTS = {
     "german": """
         aber alle allem allen aller alles als also am an ander andere anderem anderen anderer anderes auch auf aus

@@ -1,9 +1,11 @@
 """TextVectorizer: documents in, a csr matrix of TF-IDF weights out.
 
-Three steps. The compiled core cuts documents into tokens and numbers them, on several threads. Python then looks at the
-distinct tokens only: stop words, length, stemmer. The core counts n-grams of the terms that result and writes the matrix.
+Three steps. The compiled core cuts documents into tokens and numbers them, on several threads. Python then looks at
+the distinct tokens only: stop words, length, stemmer. The core counts n-grams of the terms that result and writes the
+matrix.
 """
 
+import importlib
 import math
 from typing import Any
 
@@ -29,9 +31,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     preset : {"default", "paper"}, default="default"
-        A set of defaults for the parameters that are None; what is passed wins. "default" keeps all words and the signs `!`
-        and `?`, does not stem, takes 1 + log of counts, single words and pairs, in at least 2 documents. "paper" drops English
-        stop words and words of one character, stems, and keeps words and pairs in at least 3 documents and at most half.
+        A set of defaults for the parameters that are None; what is passed wins. "default" keeps all words and the
+        signs `!` and `?`, does not stem, takes 1 + log of counts, single words and pairs, in at least 2 documents.
+        "paper" drops English stop words and words of one character, stems, and keeps words and pairs in at least 3
+        documents and at most half.
     ngram_range : tuple of two int, default=None
         Least and largest number of words (or characters) of a column. Both presets: (1, 2).
     min_df, max_df : int or float, default=None
@@ -41,9 +44,11 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     stop_words : False, str or iterable of str, default=None
         Words to leave out, before n-grams are formed: a list, or the name of a language. False keeps all words.
     stemmer : False, str or callable, default=None
-        A Snowball language, or a function from a token to its term; None or "" as a term drops the token. False: no stemming.
+        A Snowball language, or a function from a token to its term; None or "" as a term drops the token. False: no
+        stemming.
     token_pattern : str, default=None
-        Regular expression of a token. Patterns like ``(?u)\\b\\w\\w+\\b``, also with ``|[!?]`` at the end, run compiled.
+        Regular expression of a token. Patterns like ``(?u)\\b\\w\\w+\\b``, also with ``|[!?]`` at the end, run
+        compiled.
     tokenizer : callable, default=None
         From a normalised document to its tokens. Runs in Python.
     segmenter : {None, "chinese"}, default=None
@@ -65,7 +70,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     norm : {"l2", "l1", None}, default="l2"
         Norm that every row is scaled to.
     hashing : int, default=None
-        Number of bits: columns are hashes of n-grams, 2**hashing of them, and no vocabulary is kept; `transform` needs no `fit`.
+        Number of bits: columns are hashes of n-grams, 2**hashing of them, and no vocabulary is kept; `transform` needs
+        no `fit`.
     encoding, decode_error : str, default="utf-8", "strict"
         How to decode documents that are bytes.
     n_jobs : int, default=None
@@ -143,7 +149,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> "TextVectorizer":
-        """Learn the vocabulary and the document frequencies of X, an iterable of documents or of batches of documents."""
+        """Learn vocabulary and document frequencies of X, an iterable of documents or of batches of documents."""
         settings = self._settings()
         if settings.hashing is None:
             with ProgressBar(self.verbose) as bar:
@@ -217,7 +223,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         most = settings.max_df if isinstance(settings.max_df, int) else settings.max_df * n_documents
         if n_documents > 0 and most < least:
             raise ValueError(
-                f"max_df must allow as many documents as min_df asks for. Got max_df={settings.max_df}, min_df={settings.min_df}."
+                "max_df must allow as many documents as min_df asks for. "
+                f"Got max_df={settings.max_df}, min_df={settings.min_df}."
             )
         min_n, max_n = settings.ngram_range
         is_words = settings.analyzer == "word"
@@ -300,10 +307,8 @@ def _terms_of(tokens: list[str], settings: Settings) -> list[str | None]:
     if settings.stemmer is None:
         terms = list(tokens)
     elif isinstance(settings.stemmer, str):
-        import Stemmer
-
         # Tokens are distinct, so a cache would only cost.
-        terms = Stemmer.Stemmer(settings.stemmer, 0).stemWords(tokens)
+        terms = importlib.import_module("Stemmer").Stemmer(settings.stemmer, 0).stemWords(tokens)
     else:
         terms = [settings.stemmer(token) for token in tokens]
     if settings.tokenizer is not None:
