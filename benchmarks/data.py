@@ -173,7 +173,8 @@ def honest_split(frame: Any, ranks: NDArray[np.int32]) -> tuple[NDArray[np.int64
 
 def texts_of(data: Data, folder: Path) -> tuple[list[str], list[str]]:
     """Texts of the training and the test rows, for competitors that read them themselves."""
-    assert data.rows is not None and data.rows_test is not None
+    assert data.rows is not None
+    assert data.rows_test is not None
     texts, _ = text.texts_of(text.read_frame(folder / f"{data.name.partition(':')[0]}.parquet"))
     return [texts[i] for i in data.rows], [texts[i] for i in data.rows_test]
 

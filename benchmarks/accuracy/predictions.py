@@ -78,7 +78,7 @@ def tuned(data: Data, settings: Iterable[Setting], fit: Callable[[Part, Array | 
     for setting in settings:
         ranks = fit(part, held_out, setting)
         found.append((setting, {m: answers.measures(ranks[m], data.y[held_out])[m] for m in MEASURES}))
-    best = {m: (max if m == "accuracy" else min)(found, key=lambda entry: entry[1][m])[0] for m in MEASURES}  # noqa: B023
+    best = {m: (max if m == "accuracy" else min)(found, key=lambda entry: entry[1][m])[0] for m in MEASURES}
     everything = Part(data.X, data.y, data.X_test, np.arange(len(data.y)), True)
     final: list[tuple[Setting, Ranks]] = []
     for setting in best.values():

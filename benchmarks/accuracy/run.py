@@ -23,7 +23,18 @@ from benchmarks.data import Data
 MODULES: tuple[ModuleType, ...] = (rankplane, liblinear, sklearn_logistic, fasttext_bigrams, mord_at)
 SETS = [
     f"{name}:default"
-    for name in "treebank moviereview clothing video tablets largemovie douban mobilephone tripadvisor tripadvisor_250k".split()
+    for name in [
+        "treebank",
+        "moviereview",
+        "clothing",
+        "video",
+        "tablets",
+        "largemovie",
+        "douban",
+        "mobilephone",
+        "tripadvisor",
+        "tripadvisor_250k",
+    ]
 ]
 Line = dict[str, Any]
 
