@@ -22,19 +22,16 @@ from benchmarks.data import Data
 
 MODULES: tuple[ModuleType, ...] = (rankplane, liblinear, sklearn_logistic, fasttext_bigrams, mord_at)
 SETS = [
-    f"{name}:default"
-    for name in [
-        "treebank",
-        "moviereview",
-        "clothing",
-        "video",
-        "tablets",
-        "largemovie",
-        "douban",
-        "mobilephone",
-        "tripadvisor",
-        "tripadvisor_250k",
-    ]
+    "treebank:default",
+    "moviereview:default",
+    "clothing:default",
+    "video:default",
+    "tablets:default",
+    "largemovie:default",
+    "douban:default",
+    "mobilephone:default",
+    "tripadvisor:default",
+    "tripadvisor_250k:default",
 ]
 Line = dict[str, Any]
 
