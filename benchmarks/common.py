@@ -117,9 +117,7 @@ def timed(work: Callable[[], Result]) -> tuple[float, Result]:
     return time.perf_counter() - start, result
 
 
-def take_turns(
-    competitors: dict[str, Callable[[], float]], n_rounds: int, budget: float, title: str
-) -> dict[str, list[float]]:
+def take_turns(competitors: dict[str, Callable[[], float]], n_rounds: int, budget: float, title: str) -> dict[str, list[float]]:
     """Seconds of every competitor, run in turns so that a busy minute of the machine hits all of them.
 
     A competitor that has used up ``budget`` seconds sits out the remaining rounds; each runs at least once.

@@ -44,9 +44,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> 
     widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(head))]
 
     def line(row: Sequence[str]) -> str:
-        padded = (
-            cell.ljust(w) if i < left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
+        padded = (cell.ljust(w) if i < left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
         return "| " + " | ".join(padded) + " |"
 
     rule = ["-" * w if i < left else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
@@ -162,20 +160,13 @@ def main(arguments: list[str] | None = None) -> None:
     folder = parser.parse_args(arguments).out
     fit = newest(read_lines("fit"), lambda line: line["data"]["name"])
     scaling = [run[-1] for run in newest(read_lines("scaling"), lambda line: (line["kind"], line["data"]["name"]))]
-    memory = [
-        run[-1]
-        for run in newest(read_lines("memory"), lambda line: (line["data"]["name"], line["threads"], line["tol"]))
-    ]
+    memory = [run[-1] for run in newest(read_lines("memory"), lambda line: (line["data"]["name"], line["threads"], line["tol"]))]
     every = [line for run in fit for line in run] + scaling + memory
     if not every:
         console.print("There are no results yet. Run benchmarks.fit.run, .scaling and .memory first.")
         return
     pictures = plots.draw(scaling, folder / "images")
-    held = (
-        [goal for run in fit for goal in goals.fit_goals(run)]
-        + goals.thread_goals(scaling)
-        + goals.memory_goals(memory)
-    )
+    held = [goal for run in fit for goal in goals.fit_goals(run)] + goals.thread_goals(scaling) + goals.memory_goals(memory)
     sections = [
         INTRODUCTION,
         goal_section(held),

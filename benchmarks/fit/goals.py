@@ -44,9 +44,7 @@ def fit_goals(lines: Lines) -> list[Goal]:
     # A toy fits into the cache, where nobody waits for memory: ratios are shown, nothing is claimed.
     is_large = lines[0]["data"]["entries"] >= LARGE
 
-    def add(
-        what: str, over: Line | None, under: Line | None, bound: float | None = None, is_upper: bool = False
-    ) -> None:
+    def add(what: str, over: Line | None, under: Line | None, bound: float | None = None, is_upper: bool = False) -> None:
         if over is not None and under is not None:
             by_rounds = spread(over["seconds"], under["seconds"])
             goals.append(Goal(what, data, over["best"] / under["best"], bound, is_upper, by_rounds))

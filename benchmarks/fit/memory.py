@@ -52,9 +52,7 @@ def peak_bytes() -> int:
     peak = status_bytes("VmHWM")
     # Kilobytes on Linux, bytes on macOS.
     return (
-        peak
-        if peak is not None
-        else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        peak if peak is not None else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     )
 
 
@@ -112,9 +110,7 @@ def main(arguments: list[str] | None = None) -> None:
     folder = data_folder(options.data)
 
     log = Log("memory")
-    table = Table(
-        "data", "threads", "tol", "X", "W", "alpha", "indices", "peak beyond X", "ratio", title="NPSVOR fit, MiB"
-    )
+    table = Table("data", "threads", "tol", "X", "W", "alpha", "indices", "peak beyond X", "ratio", title="NPSVOR fit, MiB")
     for name in options.sets:
         if reason := data_sets.why_not(name, folder):
             console.print(reason)

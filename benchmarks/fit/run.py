@@ -151,9 +151,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", help="folder of parquet files (default: ../shared/data if it is there)")
     parser.add_argument("--sets", nargs="+", default=["synthetic"], help="data sets, as benchmarks/data.py names them")
     parser.add_argument("--rounds", type=int, default=5, help="best of so many")
-    parser.add_argument(
-        "--budget", type=float, default=40.0, help="seconds after which a competitor sits out further rounds"
-    )
+    parser.add_argument("--budget", type=float, default=40.0, help="seconds after which a competitor sits out further rounds")
     parser.add_argument("--mord-limit", type=float, default=20.0, help="seconds before mord is given up")
     parser.add_argument("--only", default="", help="competitors whose name holds this")
     parser.add_argument("--no-save", action="store_true", help="do not append to the results")

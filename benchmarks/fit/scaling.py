@@ -99,9 +99,7 @@ def series_of_set(name: str, data: Data, n_rounds: int) -> Iterable[dict[str, An
 
 
 def show(line: dict[str, Any]) -> None:
-    table = Table(
-        line["kind"], "best s", "sweeps", "ns per entry and sweep", title=f"{line['kind']}: {line['data']['name']}"
-    )
+    table = Table(line["kind"], "best s", "sweeps", "ns per entry and sweep", title=f"{line['kind']}: {line['data']['name']}")
     for x, best, sweeps, entries in zip(line["x"], line["best"], line["sweeps"], line["entries"], strict=True):
         table.add_row(f"{x:,.0f}", f"{best:.3f}", str(sweeps), f"{best / sweeps / entries * 1e9:.2f}")
     Console().print(table)

@@ -73,9 +73,7 @@ def run(data: Data, tol: float = 0.1, max_sweeps: int = 1000, seed: int = 0) -> 
 
     seconds, _ = timed(solve)
     objective = answers.dual("npsvor", data.X, data.y, data.n_ranks, duals.T)
-    return from_weights(
-        seconds, "npsvor", data, weights.T, dual_objective=float(objective.sum()), sweeps=[int(n) for n in sweeps]
-    )
+    return from_weights(seconds, "npsvor", data, weights.T, dual_objective=float(objective.sum()), sweeps=[int(n) for n in sweeps])
 
 
 def check() -> None:

@@ -11,7 +11,6 @@ template <class T, class Rows> LaneLoops<T, Rows> loops(std::size_t width) {
         case 4: return loops_of_width<T, 4, Rows>();
         case 8: return loops_of_width<T, 8, Rows>();
         case 16: return loops_of_width<T, 16, Rows>();
-        case 24: return loops_of_width<T, 24, Rows>();
         default: return loops_of_width<T, 32, Rows>();
     }
 }

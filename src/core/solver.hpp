@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "block.hpp"
+#include "control.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -39,48 +40,13 @@
 
 namespace rankplane {
 
-struct Options {
-    double tol = 0.1;
-    std::size_t max_sweeps = 1000;
-    bool shrinking = true;
-    std::uint64_t seed = 0;
-    std::size_t n_threads = 1;
-    double rho = 1.0;           // how far an offset moves per unit of dual: 1 is a column of ones, 0 no offset
-    bool free_offsets = false;  // offsets carry no penalty: rho is then the step of a proximal-point loop
-};
-
-struct LaneResult {
-    std::size_t n_sweeps = 0;
-    bool has_converged = false;
-    double violation = 0;  // at the end, relative to the first sweep
-    double dual_objective = 0;
-    double gap = 0;
-    std::size_t n_support = 0;
-};
-
-struct Report {
-    std::size_t sweep = 0;
-    std::size_t n_active_rows = 0;
-    std::vector<std::size_t> lanes;
-    std::vector<double> violations;  // per lane of `lanes`, relative to the first sweep
-};
-
-// How the caller and a running solve talk: stop is read between chunks of rows, reports come after every sweep.
-struct Control {
-    bool stop = false;  // read and written with atomic builtins, also by the loops that may not use <atomic>
-    std::function<void(const Report&)> report;
-
-    bool should_stop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
-    void request_stop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }
-};
-
 template <class T, class Rows> class Solver {
   public:
-    // X and the arrays of visits and rows are borrowed: they must outlive the solver. A visit is a row, or with twice as many
-    // visits as rows, one of the two halves that a row is split into.
-    Solver(std::vector<Part<Rows>> parts, const Visits& visits, const T* row_weights, std::size_t n_lanes, std::size_t n_cuts,
-           const Options& options, Isa isa)
-        : parts_(std::move(parts)),
+    // X, its parts and the arrays of visits and rows are borrowed: they must outlive the solver. A visit is a row, or with twice as
+    // many visits as rows, one of the two halves that a row is split into.
+    Solver(const std::vector<Part<Rows>>& parts, const Visits& visits, const T* row_weights, std::size_t n_lanes,
+           std::size_t n_cuts, const Options& options, Isa isa)
+        : parts_(parts),
           visits_(visits),
           row_weights_(row_weights),
           n_lanes_(n_lanes),
@@ -89,10 +55,10 @@ template <class T, class Rows> class Solver {
           isa_(isa),
           square_norms_(parts_.front().rows.n_rows) {
         measure_rows();
-        const std::size_t n_blocks = count_blocks(n_lanes, options.n_threads);
-        for (std::size_t b = 0; b < n_blocks; ++b) {
+        const std::size_t block_size = lanes_per_block(n_lanes, options.n_threads);
+        for (std::size_t first = 0; first < n_lanes; first += block_size) {
             std::vector<std::size_t> lanes;
-            for (std::size_t lane = b * n_lanes / n_blocks; lane < (b + 1) * n_lanes / n_blocks; ++lane) lanes.push_back(lane);
+            for (std::size_t lane = first; lane < std::min(n_lanes, first + block_size); ++lane) lanes.push_back(lane);
             for (const Part<Rows>& part : parts_) {
                 members_.emplace_back();
                 members_.back().part = &part;
@@ -103,11 +69,11 @@ template <class T, class Rows> class Solver {
     Solver(const Solver&) = delete;
     Solver& operator=(const Solver&) = delete;
 
-    // Lanes that do not fit into one block are spread evenly, with as many blocks as keep all threads busy.
-    static std::size_t count_blocks(std::size_t n_lanes, std::size_t n_threads) {
-        const std::size_t n_blocks = (n_lanes + max_width - 1) / max_width;
-        if (n_blocks <= 1) return n_blocks;
-        return std::min(n_lanes, (n_blocks + n_threads - 1) / n_threads * n_threads);
+    // Full blocks where that keeps all threads busy, else half as large. A pass costs by the cache lines of a block's row, so
+    // blocks that fill them are the cheapest, and uneven blocks cost no more than even ones.
+    static std::size_t lanes_per_block(std::size_t n_lanes, std::size_t n_threads) {
+        const bool is_single = n_lanes <= max_width;
+        return is_single || (n_lanes + max_width - 1) / max_width >= n_threads ? max_width : max_width / 2;
     }
 
     // Solves for the demands of a table, from where the last run ended; lanes marked frozen are left as they are. The first
@@ -499,7 +465,7 @@ template <class T, class Rows> class Solver {
         }
     }
 
-    std::vector<Part<Rows>> parts_;
+    const std::vector<Part<Rows>>& parts_;
     Visits visits_;
     const T* row_weights_;
     std::size_t n_lanes_, n_cuts_;

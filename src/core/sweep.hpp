@@ -95,6 +95,6 @@ enum class Isa { portable, avx2, avx512 };
 // The loops for the instruction set and a width out of `block_widths`. Defined in isa_*.cpp, one file per instruction set.
 template <class T, class Rows> LaneLoops<T, Rows> lane_loops(Isa isa, std::size_t width);
 
-inline constexpr std::size_t block_widths[] = {1, 2, 4, 8, 16, 24, 32};
+inline constexpr std::size_t block_widths[] = {1, 2, 4, 8, 16, 32};
 
 }  // namespace rankplane

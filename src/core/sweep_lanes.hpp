@@ -14,8 +14,7 @@ template <class T> using BitsOf = std::conditional_t<sizeof(T) == 4, std::int32_
 // `Count` packs of `N` lanes each are one block row. Sums, products and selections are the compiler's vector operators.
 template <class T, std::size_t Width> struct Block {
     static constexpr std::size_t native = RANKPLANE_PACK_BYTES / sizeof(T);
-    static constexpr std::size_t largest = Width & (~Width + 1);  // power of two that divides the width
-    static constexpr std::size_t N = largest < native ? largest : native;
+    static constexpr std::size_t N = Width < native ? Width : native;
     static constexpr std::size_t Count = Width / N;
     using Pack = typename PackOf<T, N>::type;
     using Integers = typename PackOf<BitsOf<T>, N>::type;

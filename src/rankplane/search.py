@@ -18,9 +18,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankplane import validation
-from rankplane.estimators import NPSVOR, LinearOrdinal, Problem
+from rankplane.estimators import NPSVOR
 from rankplane.folds import FoldProblem, Folds, FoldScores, make_folds
 from rankplane.metrics import MEASURES
+from rankplane.ordinal import LinearOrdinal, Problem
 from rankplane.progress import search_progress
 from rankplane.solve import solve_planes
 
