@@ -85,7 +85,7 @@ class LogisticProblem:
 
     def pulled(self, W: Floats) -> Floats:
         """The gradient of the pull, towards equal weights of all ranks: no rank is special, not even the last."""
-        return self.pull[:, None] * (W - W.mean(axis=1, keepdims=True))
+        return np.asarray(self.pull[:, None] * (W - W.mean(axis=1, keepdims=True)))
 
     def objective(self, W: Floats) -> float:
         z = self.F @ W
