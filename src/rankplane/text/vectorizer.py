@@ -225,8 +225,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         most = settings.max_df if isinstance(settings.max_df, int) else settings.max_df * n_documents
         if n_documents > 0 and most < least:
             raise ValueError(
-                "max_df must allow as many documents as min_df asks for. "
-                f"Got max_df={settings.max_df}, min_df={settings.min_df}."
+                f"max_df must allow as many documents as min_df asks for. Got max_df={settings.max_df}, min_df={settings.min_df}."
             )
         min_n, max_n = settings.ngram_range
         is_words = settings.analyzer == "word"
@@ -320,9 +319,7 @@ def _terms_of(tokens: list[str], settings: Settings) -> list[str | None]:
         terms = [settings.stemmer(token) for token in tokens]
     if settings.tokenizer is not None:
         # The compiled tokenizer has dropped short tokens already.
-        terms = [
-            term if len(token) >= settings.min_token_length else None for token, term in zip(tokens, terms, strict=True)
-        ]
+        terms = [term if len(token) >= settings.min_token_length else None for token, term in zip(tokens, terms, strict=True)]
     return terms
 
 
