@@ -97,6 +97,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ['!', 'good', 'good value', 'not', 'not good', 'value', 'value !']
     """
 
+    _vocabulary: Vocabulary
+    _column_of: dict[str, int] | None
+
     def __init__(
         self,
         preset: str = "default",
@@ -256,7 +259,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             kept[(-occurrences).argsort()[: settings.max_features]] = 1
             vocabulary.keep_columns(kept)
         self._vocabulary = vocabulary
-        self._column_of: dict[str, int] | None = None
+        self._column_of = None
         self._is_joined = is_joined
         self.n_documents_ = n_documents
         if settings.use_idf:
