@@ -7,6 +7,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -22,6 +23,7 @@
 #include "bind_text.hpp"
 #include "columns.hpp"
 #include "isa.hpp"
+#include "parts.hpp"
 #include "rows.hpp"
 #include "scores.hpp"
 #include "solver.hpp"
@@ -47,6 +49,11 @@ template <class T, std::size_t N> OwnedArray<T, N> new_array(std::size_t size) {
     return {std::unique_ptr<T[]>(new T[size == 0 ? 1 : size])};
 }
 
+template <class Work> auto without_gil(const Work& work) {
+    const nb::gil_scoped_release unlocked;
+    return work();
+}
+
 Isa isa_in_use() {
     const char* name = std::getenv("RANKPLANE_ISA");
     return choose_isa(name == nullptr ? "" : name);
@@ -58,11 +65,7 @@ SparseRows<T, Index> sparse_rows(const Vector<Index>& starts, const Vector<Index
     const std::size_t n_rows = starts.shape(0) == 0 ? 0 : starts.shape(0) - 1;
     const RowBounds begins{starts.data(), sizeof(Index) == 8};
     const SparseRows<T, Index> rows{begins, begins.after(1), columns.data(), values.data(), n_rows, n_columns};
-    bool is_sound = starts.shape(0) > 0 && starts.data()[0] == 0;
-    for (std::size_t i = 0; is_sound && i < n_rows; ++i) is_sound = starts.data()[i] <= starts.data()[i + 1];
-    if (!is_sound || begins[n_rows] > columns.shape(0) || begins[n_rows] > values.shape(0)) {
-        throw std::invalid_argument("The row starts of a csr matrix must rise from 0 to at most the number of stored values.");
-    }
+    check_starts(starts.data(), starts.shape(0), std::min(columns.shape(0), values.shape(0)));
     check_columns(rows);
     return rows;
 }
@@ -125,16 +128,13 @@ template <class Work> void run_watched(Work&& work, Control& control, const nb::
 class AnySolver {
   public:
     virtual ~AnySolver() = default;
-    virtual void run(const TableArray& table, const nb::object& on_report) = 0;
+    virtual void run(const TableArray& table, const std::vector<bool>& frozen, std::size_t n_certified,
+                     const nb::object& on_report) = 0;
+    virtual void scale(const std::vector<double>& factors) = 0;
+    virtual std::vector<bool> touch_bounds() = 0;
+    virtual nb::tuple score() = 0;
     virtual const std::vector<LaneResult>& results() const = 0;
-    virtual nb::tuple take_weights() = 0;
-};
-
-// The parts of X that the members of a team hold, and the copy of the column indices that goes with them.
-template <class Rows> struct Parts {
-    std::vector<Part<Rows>> parts;
-    Buffer<std::int32_t> renumbered;
-    std::vector<std::vector<std::int64_t>> bounds;
+    virtual nb::tuple take_weights(std::size_t n_wanted) = 0;
 };
 
 template <class T, class Rows> class BoundSolver final : public AnySolver {
@@ -147,37 +147,61 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
           parts_(std::move(parts)),
           solver_(parts_.parts, {table_rows.data(), table_rows.shape(0)}, row_weights ? row_weights->data() : nullptr, n_lanes,
                   n_cuts, options, isa_in_use()),
+          n_rows_(parts_.parts.front().rows.n_rows),
           n_columns_(n_columns),
           n_lanes_(n_lanes),
           n_cuts_(n_cuts) {}
 
-    void run(const TableArray& table, const nb::object& on_report) override {
+    void run(const TableArray& table, const std::vector<bool>& frozen, std::size_t n_certified,
+             const nb::object& on_report) override {
         if (table.shape(1) != n_cuts_ || table.shape(2) != n_lanes_) throw std::invalid_argument("The table has the wrong shape.");
+        std::vector<bool> skip = frozen;
+        skip.resize(n_lanes_, false);
         const Table view{table.data(), table.shape(0), n_cuts_, n_lanes_};
         Control control;
-        run_watched([&] { solver_.run(view, control); }, control, on_report);
+        run_watched([&] { solver_.run(view, skip, n_certified, control); }, control, on_report);
+    }
+
+    void scale(const std::vector<double>& factors) override {
+        if (factors.size() != n_lanes_) throw std::invalid_argument("There must be one factor per lane.");
+        solver_.scale(factors);
+    }
+
+    std::vector<bool> touch_bounds() override { return solver_.touch_bounds(); }
+
+    nb::tuple score() override {
+        auto scores = new_array<T, 2>(n_rows_ * n_lanes_);
+        auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
+        {
+            const nb::gil_scoped_release unlocked;
+            solver_.score(scores.data.get());
+            solver_.copy_offsets(offsets.data.get());
+        }
+        return nb::make_tuple(scores.release({n_rows_, n_lanes_}), offsets.release({n_cuts_, n_lanes_}));
     }
 
     const std::vector<LaneResult>& results() const override { return solver_.results(); }
 
-    nb::tuple take_weights() override {
+    nb::tuple take_weights(std::size_t n_wanted) override {
+        n_wanted = std::min(n_wanted, n_lanes_);
         auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
         OwnedArray<T, 2> weights;
         {
             const nb::gil_scoped_release unlocked;
             solver_.release_duals();
             parts_.renumbered = Buffer<std::int32_t>();
-            weights = new_array<T, 2>(n_columns_ * n_lanes_);
-            solver_.copy_weights(weights.data.get(), offsets.data.get());
+            weights = new_array<T, 2>(n_columns_ * n_wanted);
+            solver_.copy_weights(weights.data.get(), n_wanted);
+            solver_.copy_offsets(offsets.data.get());
         }
-        return nb::make_tuple(weights.release({n_columns_, n_lanes_}), offsets.release({n_cuts_, n_lanes_}));
+        return nb::make_tuple(weights.release({n_columns_, n_wanted}), offsets.release({n_cuts_, n_lanes_}));
     }
 
   private:
     nb::tuple keep_;
     Parts<Rows> parts_;
     Solver<T, Rows> solver_;
-    std::size_t n_columns_, n_lanes_, n_cuts_;
+    std::size_t n_rows_, n_columns_, n_lanes_, n_cuts_;
 };
 
 template <class T>
@@ -186,31 +210,6 @@ void check_rows(std::size_t n_rows, const Vector<std::int32_t>& table_rows, cons
         throw std::invalid_argument("table_rows must have one or two entries per row.");
     }
     if (row_weights && row_weights->shape(0) != n_rows) throw std::invalid_argument("row_weights must have one entry per row.");
-}
-
-// A team pays when a row is long enough to be worth sharing.
-std::size_t team_size(std::size_t n_rows, std::size_t n_entries, std::size_t n_lanes, std::size_t n_threads) {
-    constexpr std::size_t entries_per_member = 16;
-    if (n_lanes > max_width || n_rows == 0) return 1;
-    return std::max<std::size_t>(1, std::min(n_threads, n_entries / n_rows / entries_per_member));
-}
-
-// Weights that fit well into the second-level cache gain nothing from another order of the columns.
-template <class T> bool has_large_weights(std::size_t n_columns, std::size_t n_lanes) {
-    constexpr std::size_t large = std::size_t{1} << 19;
-    return n_columns * width_for(std::min(n_lanes, max_width)) * sizeof(T) > large;
-}
-
-// Entry ranges of the members; a team of one has them all.
-template <class T, class Index>
-std::vector<SparseRows<T, Index>> split_rows(const SparseRows<T, Index>& rows, const std::vector<std::size_t>& first,
-                                             std::vector<std::vector<std::int64_t>>& bounds) {
-    const std::size_t n_parts = first.size() - 1;
-    bounds.resize(n_parts - 1);
-    parallel_for(n_parts - 1, n_parts - 1, [&](std::size_t i) { bounds[i] = find_column(rows, first[i + 1]); });
-    std::vector<SparseRows<T, Index>> parts(n_parts, rows);
-    for (std::size_t i = 0; i + 1 < n_parts; ++i) parts[i].ends = parts[i + 1].begins = RowBounds{bounds[i].data(), true};
-    return parts;
 }
 
 Options make_options(double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads, double rho,
@@ -239,37 +238,15 @@ template <class T, class Index> void bind_sparse(nb::module_& module) {
             const SparseRows<T, Index> rows = sparse_rows(starts, columns, values, n_columns);
             check_rows(rows.n_rows, table_rows, row_weights);
             nb::tuple keep = nb::make_tuple(starts, columns, values, table_rows, row_weights);
-            const std::size_t n_entries = rows.n_rows == 0 ? 0 : rows.ends[rows.n_rows - 1];
-            std::size_t n_parts = team_size(rows.n_rows, n_entries, n_lanes, options.n_threads);
-            Parts<SparseRows<T, std::int32_t>> ordered;
-            Parts<SparseRows<T, Index>> plain;
-            const bool can_order = n_columns < (std::size_t{1} << 31);
-            bool is_ordered = false;
-            {
-                const nb::gil_scoped_release unlocked;
-                if (n_parts > 1 && !(can_order && has_sorted_columns(rows))) n_parts = 1;
-                is_ordered = n_parts > 1 || (can_order && has_large_weights<T>(n_columns, n_lanes));
-                const std::vector<std::size_t> first = split_columns(rows, n_parts);
-                auto& bounds = is_ordered ? ordered.bounds : plain.bounds;
-                const auto parts = split_rows(rows, first, bounds);
-                if (is_ordered) {
-                    ordered.renumbered = Buffer<std::int32_t>(n_entries);
-                    ordered.parts.resize(n_parts);
-                    parallel_for(n_parts, n_parts, [&](std::size_t i) {
-                        ordered.parts[i].order = ColumnOrder(parts[i], first[i], first[i + 1], ordered.renumbered.data());
-                        ordered.parts[i].rows = {parts[i].begins, parts[i].ends, ordered.renumbered.data(),
-                                                 rows.values,     rows.n_rows,   ordered.parts[i].order.size()};
-                    });
-                } else {
-                    plain.parts.push_back({rows, ColumnOrder(0, n_columns)});
-                }
-            }
-            if (is_ordered) {
-                return std::make_unique<BoundSolver<T, SparseRows<T, std::int32_t>>>(std::move(ordered), n_columns, table_rows,
-                                                                                     row_weights, n_lanes, n_cuts, options, keep);
-            }
-            return std::make_unique<BoundSolver<T, SparseRows<T, Index>>>(std::move(plain), n_columns, table_rows, row_weights,
-                                                                          n_lanes, n_cuts, options, keep);
+            const auto bind = [&](auto make_parts) -> std::unique_ptr<AnySolver> {
+                using Bound = BoundSolver<T, typename decltype(make_parts())::rows_type>;
+                auto parts = without_gil(make_parts);
+                return std::make_unique<Bound>(std::move(parts), n_columns, table_rows, row_weights, n_lanes, n_cuts, options,
+                                               keep);
+            };
+            const SparsePlan plan = without_gil([&] { return plan_parts(rows, n_lanes, options.n_threads); });
+            if (plan.is_renumbered) return bind([&] { return renumbered_parts(rows, plan.n_parts); });
+            return bind([&] { return whole_parts(rows); });
         },
         nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("n_columns"), nb::arg("table_rows"),
         nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"),
@@ -295,11 +272,7 @@ template <class T> void bind_dense(nb::module_& module) {
             check_rows(n_rows, table_rows, row_weights);
             nb::tuple keep = nb::make_tuple(values, table_rows, row_weights);
             const std::size_t n_parts = team_size(n_rows, n_rows * n_columns, n_lanes, options.n_threads);
-            Parts<DenseRows<T>> parts;
-            for (std::size_t i = 0; i < n_parts; ++i) {
-                const std::size_t first = n_columns * i / n_parts, last = n_columns * (i + 1) / n_parts;
-                parts.parts.push_back({{values.data() + first, n_columns, n_rows, last - first}, ColumnOrder(first, last)});
-            }
+            auto parts = dense_parts(values.data(), n_rows, n_columns, n_parts);
             return std::make_unique<BoundSolver<T, DenseRows<T>>>(std::move(parts), n_columns, table_rows, row_weights, n_lanes,
                                                                   n_cuts, options, keep);
         },
@@ -344,9 +317,12 @@ nb::dict results_of(const AnySolver& solver) {
 NB_MODULE(_core, module) {
     using namespace rankplane;
     nb::class_<AnySolver>(module, "LaneSolver")
-        .def("run", &AnySolver::run, nb::arg("table"), nb::arg("on_report").none())
+        .def("run", &AnySolver::run, nb::arg("table"), nb::arg("frozen"), nb::arg("n_certified"), nb::arg("on_report").none())
+        .def("scale", &AnySolver::scale, nb::arg("factors"))
+        .def("touch_bounds", &AnySolver::touch_bounds)
+        .def("score", &AnySolver::score)
         .def("results", &results_of)
-        .def("take_weights", &AnySolver::take_weights);
+        .def("take_weights", &AnySolver::take_weights, nb::arg("n_wanted"));
     bind_sparse<float, std::int32_t>(module);
     bind_sparse<float, std::int64_t>(module);
     bind_sparse<double, std::int32_t>(module);

@@ -45,7 +45,8 @@ template <class T> class Block {
     std::vector<std::size_t> lanes;  // which of the solve's lanes these are
     std::size_t width = 0;
     std::size_t n_cuts = 0;
-    std::size_t n_sweeps = 0;
+    std::size_t n_sweeps = 0;         // ever
+    std::size_t n_sweeps_before = 0;  // ever, when the demands were loaded
 
     Buffer<T> weights;                 // [column][lane]
     Buffer<T> offsets, centres;        // [cut][lane]
@@ -80,8 +81,8 @@ template <class T> class Block {
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
     }
 
-    // Takes over new demands; weights and duals stay as they are.
-    void load(const Table& table, const Visits& visits) {
+    // Takes over new demands; weights and duals stay as they are. Frozen lanes are not to be swept.
+    void load(const Table& table, const Visits& visits, const std::vector<bool>& frozen) {
         demands = Buffer<T>(table.n_rows * n_cuts * n_demand_fields * width);
         table_bits_.assign(table.n_rows, 0);
         running = 0;
@@ -97,7 +98,40 @@ template <class T> class Block {
             }
             running |= table_bits_[row];
         }
+        for (std::size_t l = 0; l < lanes.size(); ++l) {
+            if (frozen[lanes[l]]) running &= ~(1u << l);
+        }
+        retire(~running);
         activate(running, visits);
+        n_sweeps_before = n_sweeps;
+        lane_sweeps.assign(width, 0);
+        sweeps_since_recentred.assign(width, 0);
+    }
+
+    // Whether any dual of a lane sits at a finite bound that is not zero: if none does, wider bounds change nothing.
+    bool touches_bound(std::size_t l, const Visits& visits, const T* row_weights, std::size_t n_rows) const {
+        for (std::size_t visit = 0; visit < visits.size; ++visit) {
+            const T weight = row_weights == nullptr ? T(1) : row_weights[visit < n_rows ? visit : visit - n_rows];
+            const std::size_t table_row = static_cast<std::size_t>(visits.table_rows[visit]);
+            for (std::size_t cut = 0; cut < n_cuts; ++cut) {
+                const T* demand = demands.data() + (table_row * n_cuts + cut) * n_demand_fields * width;
+                const T lo = weight * demand[field_lo * width + l], hi = weight * demand[field_hi * width + l];
+                const T a = duals[(visit * n_cuts + cut) * width + l];
+                if ((lo < 0 && a <= lo) || (hi > 0 && a >= hi) || demand[field_d * width + l] > 0) return true;
+            }
+        }
+        return false;
+    }
+
+    // Multiplies each lane's solution, as a first guess for bounds that are wider by that factor.
+    void scale(const std::vector<double>& factor_of_lane) {
+        std::vector<T> factors(width, T(1));
+        for (std::size_t l = 0; l < lanes.size(); ++l) factors[l] = static_cast<T>(factor_of_lane[lanes[l]]);
+        for (Buffer<T>* values : {&weights, &offsets, &centres, &duals}) {
+            for (std::size_t i = 0; i < values->size(); i += width) {
+                for (std::size_t l = 0; l < width; ++l) (*values)[i + l] *= factors[l];
+            }
+        }
     }
 
     bool is_running(std::size_t l) const { return (running >> l & 1) != 0; }
@@ -193,6 +227,7 @@ template <class T> class Block {
             });
         });
         to.n_sweeps = n_sweeps;
+        to.n_sweeps_before = n_sweeps_before;
         to.order = order;
         to.running = regroup(running);
         to.has_shrunk = regroup(has_shrunk);

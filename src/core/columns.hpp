@@ -16,9 +16,21 @@
 
 namespace rankplane {
 
+template <class T, class Index> std::size_t count_entries(const SparseRows<T, Index>& rows) {
+    return rows.n_rows == 0 ? 0 : rows.ends[rows.n_rows - 1];
+}
+
+template <class Index> void check_starts(const Index* starts, std::size_t n_starts, std::size_t n_entries) {
+    bool is_sound = n_starts > 0 && starts[0] == 0;
+    for (std::size_t i = 1; is_sound && i < n_starts; ++i) is_sound = starts[i - 1] <= starts[i];
+    if (!is_sound || static_cast<std::size_t>(starts[n_starts - 1]) > n_entries) {
+        throw std::invalid_argument("The row starts of a csr matrix must rise from 0 to at most the number of stored values.");
+    }
+}
+
 // The one property of X that only the core walks: a column index out of range would write outside the weights.
 template <class T, class Index> void check_columns(const SparseRows<T, Index>& rows) {
-    const std::size_t n_entries = rows.n_rows == 0 ? 0 : rows.ends[rows.n_rows - 1];
+    const std::size_t n_entries = count_entries(rows);
     Index smallest = 0, largest = -1;
     for (std::size_t q = 0; q < n_entries; ++q) {
         smallest = rows.columns[q] < smallest ? rows.columns[q] : smallest;
@@ -43,18 +55,21 @@ template <class T, class Index> bool has_sorted_columns(const SparseRows<T, Inde
 
 // First columns of ranges that hold about equally many entries, judged by a sample of the rows. n_parts + 1 numbers.
 template <class T, class Index> std::vector<std::size_t> split_columns(const SparseRows<T, Index>& rows, std::size_t n_parts) {
+    std::vector<std::size_t> first(n_parts + 1, 0);
+    first[n_parts] = rows.n_columns;
+    if (n_parts == 1) return first;
+    constexpr std::size_t sample_rows = 1024, entries_per_row = 1024;
     std::vector<Index> sample;
-    const std::size_t step = 1 + rows.n_rows / 1024;
+    const std::size_t step = 1 + rows.n_rows / sample_rows;
     for (std::size_t i = 0; i < rows.n_rows; i += step) {
         const auto row = rows[i];
-        sample.insert(sample.end(), row.columns, row.columns + row.size);
+        const std::size_t stride = 1 + row.size / entries_per_row;
+        for (std::size_t q = 0; q < row.size; q += stride) sample.push_back(row.columns[q]);
     }
     std::sort(sample.begin(), sample.end());
-    std::vector<std::size_t> first(n_parts + 1, 0);
     for (std::size_t part = 1; part < n_parts && !sample.empty(); ++part) {
         first[part] = static_cast<std::size_t>(sample[sample.size() * part / n_parts]);
     }
-    first[n_parts] = rows.n_columns;
     return first;
 }
 

@@ -1,7 +1,7 @@
 // Which loops serve which width. Included once per instruction set right after sweep_lanes.hpp, in the same region.
 
 template <class T, std::size_t Width, class Rows> LaneLoops<T, Rows> loops_of_width() {
-    return {sweep<T, Width, false, Rows>, sweep<T, Width, true, Rows>, certify<T, Width, Rows>};
+    return {sweep<T, Width, false, Rows>, sweep<T, Width, true, Rows>, add_scores<T, Width, Rows>, certify<T, Width, Rows>};
 }
 
 template <class T, class Rows> LaneLoops<T, Rows> loops(std::size_t width) {
@@ -11,7 +11,6 @@ template <class T, class Rows> LaneLoops<T, Rows> loops(std::size_t width) {
         case 4: return loops_of_width<T, 4, Rows>();
         case 8: return loops_of_width<T, 8, Rows>();
         case 16: return loops_of_width<T, 16, Rows>();
-        case 24: return loops_of_width<T, 24, Rows>();
         default: return loops_of_width<T, 32, Rows>();
     }
 }

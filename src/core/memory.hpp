@@ -23,12 +23,13 @@ template <class T> class Buffer {
     Buffer() = default;
     explicit Buffer(std::size_t size) : size_(size) {
         if (size == 0) return;
-        const std::size_t alignment = size * sizeof(T) >= huge_page ? huge_page : cache_line;
-        const std::size_t bytes = (size * sizeof(T) + alignment - 1) / alignment * alignment;
-        void* memory = std::aligned_alloc(alignment, bytes);
-        if (memory == nullptr) throw std::bad_alloc();
+        const std::size_t bytes = size * sizeof(T);
+        const std::size_t alignment = bytes >= huge_page ? huge_page : cache_line;
+        // The size as it is: rounded up to whole huge pages, a team's many buffers would take up to twice their memory.
+        void* memory = nullptr;
+        if (posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
 #if defined(__linux__)
-        if (alignment == huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
+        if (alignment == huge_page) madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
 #endif
         std::memset(memory, 0, bytes);
         data_.reset(static_cast<T*>(memory));

@@ -18,8 +18,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -27,64 +29,24 @@
 #include <vector>
 
 #include "block.hpp"
-#include "columns.hpp"
+#include "control.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
+#include "parts.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 #include "sweep.hpp"
 
 namespace rankplane {
 
-struct Options {
-    double tol = 0.1;
-    std::size_t max_sweeps = 1000;
-    bool shrinking = true;
-    std::uint64_t seed = 0;
-    std::size_t n_threads = 1;
-    double rho = 1.0;           // how far an offset moves per unit of dual: 1 is a column of ones, 0 no offset
-    bool free_offsets = false;  // offsets carry no penalty: rho is then the step of a proximal-point loop
-};
-
-struct LaneResult {
-    std::size_t n_sweeps = 0;
-    bool has_converged = false;
-    double violation = 0;  // at the end, relative to the first sweep
-    double dual_objective = 0;
-    double gap = 0;
-    std::size_t n_support = 0;
-};
-
-struct Report {
-    std::size_t sweep = 0;
-    std::size_t n_active_rows = 0;
-    std::vector<std::size_t> lanes;
-    std::vector<double> violations;  // per lane of `lanes`, relative to the first sweep
-};
-
-// How the caller and a running solve talk: stop is read between chunks of rows, reports come after every sweep.
-struct Control {
-    bool stop = false;  // read and written with atomic builtins, also by the loops that may not use <atomic>
-    std::function<void(const Report&)> report;
-
-    bool should_stop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
-    void request_stop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }
-};
-
-// A range of the columns: its entries of every row, and where its weights lie.
-template <class Rows> struct Part {
-    Rows rows;
-    ColumnOrder order;
-};
-
 template <class T, class Rows> class Solver {
   public:
-    // X and the arrays of visits and rows are borrowed: they must outlive the solver. A visit is a row, or with twice as many
-    // visits as rows, one of the two halves that a row is split into.
-    Solver(std::vector<Part<Rows>> parts, const Visits& visits, const T* row_weights, std::size_t n_lanes, std::size_t n_cuts,
-           const Options& options, Isa isa)
-        : parts_(std::move(parts)),
+    // X, its parts and the arrays of visits and rows are borrowed: they must outlive the solver. A visit is a row, or with twice as
+    // many visits as rows, one of the two halves that a row is split into.
+    Solver(const std::vector<Part<Rows>>& parts, const Visits& visits, const T* row_weights, std::size_t n_lanes,
+           std::size_t n_cuts, const Options& options, Isa isa)
+        : parts_(parts),
           visits_(visits),
           row_weights_(row_weights),
           n_lanes_(n_lanes),
@@ -93,10 +55,10 @@ template <class T, class Rows> class Solver {
           isa_(isa),
           square_norms_(parts_.front().rows.n_rows) {
         measure_rows();
-        const std::size_t n_blocks = count_blocks(n_lanes, options.n_threads);
-        for (std::size_t b = 0; b < n_blocks; ++b) {
+        const std::size_t block_size = lanes_per_block(n_lanes, options.n_threads);
+        for (std::size_t first = 0; first < n_lanes; first += block_size) {
             std::vector<std::size_t> lanes;
-            for (std::size_t lane = b * n_lanes / n_blocks; lane < (b + 1) * n_lanes / n_blocks; ++lane) lanes.push_back(lane);
+            for (std::size_t lane = first; lane < std::min(n_lanes, first + block_size); ++lane) lanes.push_back(lane);
             for (const Part<Rows>& part : parts_) {
                 members_.emplace_back();
                 members_.back().part = &part;
@@ -107,18 +69,20 @@ template <class T, class Rows> class Solver {
     Solver(const Solver&) = delete;
     Solver& operator=(const Solver&) = delete;
 
-    // Lanes that do not fit into one block are spread evenly, with as many blocks as keep all threads busy.
-    static std::size_t count_blocks(std::size_t n_lanes, std::size_t n_threads) {
-        const std::size_t n_blocks = (n_lanes + max_width - 1) / max_width;
-        if (n_blocks <= 1) return n_blocks;
-        return std::min(n_lanes, (n_blocks + n_threads - 1) / n_threads * n_threads);
+    // Full blocks where that keeps all threads busy, else half as large. A pass costs by the cache lines of a block's row, so
+    // blocks that fill them are the cheapest, and uneven blocks cost no more than even ones.
+    static std::size_t lanes_per_block(std::size_t n_lanes, std::size_t n_threads) {
+        const bool is_single = n_lanes <= max_width;
+        return is_single || (n_lanes + max_width - 1) / max_width >= n_threads ? max_width : max_width / 2;
     }
 
-    void run(const Table& table, Control& control) {
+    // Solves for the demands of a table, from where the last run ended; lanes marked frozen are left as they are. The first
+    // n_certified lanes get a dual objective and a gap.
+    void run(const Table& table, const std::vector<bool>& frozen, std::size_t n_certified, Control& control) {
         if (options_.free_offsets) options_.rho = mean_square_norm_;
         results_.assign(n_lanes_, LaneResult());
         for (Member& member : members_) {
-            for (Block<T>& block : member.blocks) block.load(table, visits_);
+            for (Block<T>& block : member.blocks) block.load(table, visits_, frozen);
         }
         const std::size_t team_size = parts_.size();
         const std::size_t slot_bytes = sizeof(std::uint64_t) + max_width * sizeof(double);
@@ -137,13 +101,60 @@ template <class T, class Rows> class Solver {
             exchange.stop = &control.stop;
             exchange.yield = [] { std::this_thread::yield(); };
             try {
-                solve(member, exchange, control, report_mutex);
+                for (std::size_t b = 0; b < member.blocks.size() && !control.should_stop(); ++b) {
+                    solve(member, b, exchange, control, report_mutex);
+                }
+                if (!control.should_stop()) certify_first(member, n_certified, exchange);
             } catch (...) {
                 control.request_stop();  // or the others would wait for this member for ever
                 throw;
             }
         });
-        if (!control.should_stop()) conclude();
+        if (!control.should_stop()) conclude(n_certified);
+    }
+
+    // Multiplies each lane's solution by a factor of its own.
+    void scale(const std::vector<double>& factors) {
+        parallel_for(members_.size(), options_.n_threads, [&](std::size_t m) {
+            for (Block<T>& block : members_[m].blocks) block.scale(factors);
+        });
+    }
+
+    // Which lanes would change if their bounds were wider.
+    std::vector<bool> touch_bounds() const {
+        std::vector<bool> touches(n_lanes_, false);
+        for (const Member& member : members_) {
+            if (member.part != &parts_.front()) continue;  // all members of a team hold the same duals
+            for (const Block<T>& block : member.blocks) {
+                for (std::size_t l = 0; l < block.lanes.size(); ++l) {
+                    touches[block.lanes[l]] = block.touches_bound(l, visits_, row_weights_, square_norms_.size());
+                }
+            }
+        }
+        return touches;
+    }
+
+    // w . x of all rows on all lanes, without offsets: [row][lane].
+    void score(T* scores) const {
+        constexpr std::size_t rows_per_job = 1024;
+        const std::size_t n_rows = square_norms_.size();
+        parallel_for((n_rows + rows_per_job - 1) / rows_per_job, options_.n_threads, [&](std::size_t job) {
+            const std::size_t first = job * rows_per_job, last = std::min(n_rows, first + rows_per_job);
+            std::vector<T> part(rows_per_job * max_width);
+            std::fill(scores + first * n_lanes_, scores + last * n_lanes_, T(0));
+            for (const Member& member : members_) {
+                for (const Block<T>& block : member.blocks) {
+                    std::fill(part.begin(), part.end(), T(0));
+                    lane_loops<T, Rows>(isa_, block.width)
+                        .add_scores(block.weights.data(), member.part->rows, first, last, part.data());
+                    for (std::size_t i = first; i < last; ++i) {
+                        for (std::size_t l = 0; l < block.lanes.size(); ++l) {
+                            scores[i * n_lanes_ + block.lanes[l]] += part[(i - first) * block.width + l];
+                        }
+                    }
+                }
+            }
+        });
     }
 
     // One entry per lane.
@@ -159,15 +170,25 @@ template <class T, class Rows> class Solver {
         }
     }
 
-    // weights: [column][lane] in the caller's numbering of the columns; offsets: [cut][lane].
-    void copy_weights(T* weights, T* offsets) const {
+    // The first n_wanted lanes: [column][lane] in the caller's numbering of the columns.
+    void copy_weights(T* weights, std::size_t n_wanted) const {
         for (const Member& member : members_) {
             const ColumnOrder& order = member.part->order;
             for (const Block<T>& block : member.blocks) {
                 for (std::size_t column = order.first(); column < order.last(); ++column) {
                     const T* from = block.weights.data() + order.position(column) * block.width;
-                    for (std::size_t l = 0; l < block.lanes.size(); ++l) weights[column * n_lanes_ + block.lanes[l]] = from[l];
+                    for (std::size_t l = 0; l < block.lanes.size() && block.lanes[l] < n_wanted; ++l) {
+                        weights[column * n_wanted + block.lanes[l]] = from[l];
+                    }
                 }
+            }
+        }
+    }
+
+    // offsets: [cut][lane].
+    void copy_offsets(T* offsets) const {
+        for (const Member& member : members_) {
+            for (const Block<T>& block : member.blocks) {
                 for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
                     for (std::size_t l = 0; l < block.lanes.size(); ++l) {
                         offsets[cut * n_lanes_ + block.lanes[l]] = block.offsets[cut * block.width + l];
@@ -188,7 +209,7 @@ template <class T, class Rows> class Solver {
     // A thread's share: some lanes on some columns.
     struct Member {
         const Part<Rows>* part = nullptr;
-        std::vector<Block<T>> blocks;  // the running one, then those split off when their lanes had ended
+        std::deque<Block<T>> blocks;  // the running one, then those split off when their lanes had ended
         std::vector<Certificate> certificates;
         std::uint64_t n_rows_done = 0;
     };
@@ -227,12 +248,11 @@ template <class T, class Rows> class Solver {
     // Dense rows do, and are long enough to wait for.
     static constexpr std::size_t first_delay() { return Rows::is_sparse ? 2 : 0; }
 
-    void solve(Member& member, Exchange& exchange, Control& control, std::mutex& report_mutex) {
-        const std::size_t n_columns = member.part->order.size();
+    void solve(Member& member, std::size_t b, Exchange& exchange, Control& control, std::mutex& report_mutex) {
         Tally tally;
         double last_violation = -1;
-        while (member.blocks.front().running != 0 && member.blocks.front().n_sweeps < options_.max_sweeps) {
-            Block<T>& block = member.blocks.front();
+        for (Block<T>& block = member.blocks[b];
+             block.running != 0 && block.n_sweeps - block.n_sweeps_before < options_.max_sweeps;) {
             sweep_once(block, member.part->rows, exchange, control, tally);
             if (control.should_stop()) return;
             // The price of a delay, should there be one, is that violations grow: then wait for every row.
@@ -246,14 +266,18 @@ template <class T, class Rows> class Solver {
                 control.report(report_on(block, tally));
             }
             if (should_narrow(block)) {
-                Block<T> ended = block.split_ended(n_columns, visits_);
+                Block<T> ended = block.split_ended(member.part->order.size(), visits_);
+                // A deque: blocks stay where they are when one is added.
                 member.blocks.push_back(std::move(ended));
             }
         }
+    }
+
+    void certify_first(Member& member, std::size_t n_certified, const Exchange& exchange) const {
         member.certificates.clear();
         for (Block<T>& block : member.blocks) {
-            member.certificates.push_back(certify(block, member.part->rows, exchange));
-            if (control.should_stop()) return;
+            const bool is_wanted = block.lanes.front() < n_certified;
+            member.certificates.push_back(is_wanted ? certify(block, member.part->rows, exchange) : Certificate());
         }
     }
 
@@ -326,12 +350,13 @@ template <class T, class Rows> class Solver {
 
     // Free offsets: a proximal-point step. The penalty |b - centre|^2 / (2 rho) is centred on the offsets just found, which is the
     // multiplier step b += rho * sum a on the constraint that the duals of a cut sum to zero. A lane has ended when the move no
-    // longer upsets it: when the first sweep after it converges at once. Returns the lanes that have.
+    // longer upsets it, that is when the first sweep after it converges at once, and the constraint holds: while all its rows sit
+    // at their bounds a move upsets nobody, however far the offset still has to go. Returns the lanes that have.
     std::uint32_t recentre(Block<T>& block, std::uint32_t lanes) const {
         std::uint32_t settled = 0, moved = 0;
         for (std::size_t l = 0; l < block.width; ++l) {
             if ((lanes >> l & 1) == 0) continue;
-            if (block.sweeps_since_recentred[l] == 1 && block.lane_sweeps[l] > 1) {
+            if (block.sweeps_since_recentred[l] == 1 && block.lane_sweeps[l] > 1 && is_balanced(block, l)) {
                 settled |= 1u << l;
                 continue;
             }
@@ -349,6 +374,22 @@ template <class T, class Rows> class Solver {
         return settled;
     }
 
+    // Whether the duals of every cut sum to zero, up to the tolerance. Measured against the duals of all cuts: where one side of a
+    // cut has no rows, the duals of the other only ever approach zero.
+    bool is_balanced(const Block<T>& block, std::size_t l) const {
+        double largest_sum = 0, size = 0;
+        for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
+            double sum = 0;
+            for (std::size_t visit = 0; visit < visits_.size; ++visit) {
+                const double a = static_cast<double>(block.duals[(visit * n_cuts_ + cut) * block.width + l]);
+                sum += a;
+                size += std::fabs(a);
+            }
+            largest_sum = std::max(largest_sum, std::fabs(sum));
+        }
+        return largest_sum <= options_.tol * size;
+    }
+
     Report report_on(const Block<T>& block, const Tally& tally) const {
         Report report;
         report.sweep = block.n_sweeps;
@@ -361,7 +402,7 @@ template <class T, class Rows> class Solver {
     // Moving lanes costs about a sweep. A solve that has already taken many will likely take many more.
     static bool should_narrow(const Block<T>& block) {
         const auto n_running = static_cast<std::size_t>(__builtin_popcount(block.running));
-        return n_running > 0 && block.n_sweeps >= 16 && 2 * width_for(n_running) <= block.width;
+        return n_running > 0 && block.n_sweeps - block.n_sweeps_before >= 16 && 2 * width_for(n_running) <= block.width;
     }
 
     // Dual objective, gap and violation of the block as it stands.
@@ -398,19 +439,23 @@ template <class T, class Rows> class Solver {
     }
 
     // Puts the certificates of all members together: the weights of a lane lie with all of them.
-    void conclude() {
+    void conclude(std::size_t n_certified) {
         for (const Member& member : members_) {
             const bool is_first = member.part == &parts_.front();
             for (std::size_t b = 0; b < member.blocks.size(); ++b) {
                 const Block<T>& block = member.blocks[b];
-                const Certificate& sums = member.certificates[b];
                 for (std::size_t l = 0; l < block.lanes.size(); ++l) {
                     LaneResult& result = results_[block.lanes[l]];
+                    if (is_first) {
+                        result.n_sweeps = block.lane_sweeps[l];
+                        result.has_converged = !block.is_running(l);
+                        result.violation = block.relative_violation(l);
+                    }
+                    if (block.lanes[l] >= n_certified) continue;
+                    const Certificate& sums = member.certificates[b];
                     // |sum a x|^2 = 2 sum a s - |w|^2 up to the square of the rounding in w.
                     result.dual_objective -= 0.5 * sums.square[l];
                     if (!is_first) continue;
-                    result.n_sweeps = block.lane_sweeps[l];
-                    result.has_converged = !block.is_running(l);
                     result.violation = block.first_violation[l] > 0 ? sums.violation[l] / block.first_violation[l] : 0.0;
                     result.n_support = static_cast<std::size_t>(sums.support[l]);
                     result.gap = sums.gap[l] + 0.5 * sums.repair[l] * sums.repair[l];
@@ -420,7 +465,7 @@ template <class T, class Rows> class Solver {
         }
     }
 
-    std::vector<Part<Rows>> parts_;
+    const std::vector<Part<Rows>>& parts_;
     Visits visits_;
     const T* row_weights_;
     std::size_t n_lanes_, n_cuts_;
@@ -428,7 +473,7 @@ template <class T, class Rows> class Solver {
     Isa isa_;
     Buffer<T> square_norms_;
     double mean_square_norm_ = 1.0;
-    std::vector<Member> members_;
+    std::deque<Member> members_;
     std::vector<LaneResult> results_;
 };
 

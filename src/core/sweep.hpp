@@ -86,6 +86,7 @@ struct CertifyState {
 template <class T, class Rows> struct LaneLoops {
     void (*sweep)(const SweepState<T>&, const Rows&, const std::uint32_t* visits, std::size_t n_visits);
     void (*sweep_together)(const SweepState<T>&, const Rows&, const std::uint32_t* visits, std::size_t n_visits);
+    void (*add_scores)(const T* weights, const Rows&, std::size_t first, std::size_t last, T* scores);
     void (*certify)(const SweepState<T>&, const Rows&, std::size_t n_visits, const CertifyState&);
 };
 
@@ -94,6 +95,6 @@ enum class Isa { portable, avx2, avx512 };
 // The loops for the instruction set and a width out of `block_widths`. Defined in isa_*.cpp, one file per instruction set.
 template <class T, class Rows> LaneLoops<T, Rows> lane_loops(Isa isa, std::size_t width);
 
-inline constexpr std::size_t block_widths[] = {1, 2, 4, 8, 16, 24, 32};
+inline constexpr std::size_t block_widths[] = {1, 2, 4, 8, 16, 32};
 
 }  // namespace rankplane

@@ -5,56 +5,48 @@
 template <class T, std::size_t N> struct PackOf {
     typedef T type __attribute__((vector_size(sizeof(T) * N)));
 };
-template <class T> struct PackOf<T, 1> {
-    using type = T;
-};
+// A single lane rides in a pack of two. As a plain number the compiler would branch where it selects, and fuse other products with
+// other sums than in the packs: a lane that ends up alone would no longer get the bits that it gets in company.
+template <class T> struct PackOf<T, 1> : PackOf<T, 2> {};
 
 template <class T> using BitsOf = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
-// `Count` packs of `N` lanes each are one block row. Sums, products and selections are the compiler's vector operators; they
-// read the same for a pack and for the single number that stands in for a pack of one.
+// `Count` packs of `N` lanes each are one block row. Sums, products and selections are the compiler's vector operators.
 template <class T, std::size_t Width> struct Block {
     static constexpr std::size_t native = RANKPLANE_PACK_BYTES / sizeof(T);
-    static constexpr std::size_t largest = Width & (~Width + 1);  // power of two that divides the width
-    static constexpr std::size_t N = largest < native ? largest : native;
+    static constexpr std::size_t N = Width < native ? Width : native;
     static constexpr std::size_t Count = Width / N;
     using Pack = typename PackOf<T, N>::type;
     using Integers = typename PackOf<BitsOf<T>, N>::type;
 
-    static Pack load(const T* from) {
-        Pack pack;
-        __builtin_memcpy(&pack, from, sizeof pack);
-        return pack;
-    }
+    static Pack load(const T* from) { return widen(from); }
     template <class From> static Pack widen(const From* from) {
-        typename PackOf<From, N>::type narrow;
-        __builtin_memcpy(&narrow, from, sizeof narrow);
         if constexpr (N == 1) {
-            return static_cast<T>(narrow);
+            return Pack{static_cast<T>(*from)};
         } else {
+            typename PackOf<From, N>::type narrow;
+            __builtin_memcpy(&narrow, from, sizeof narrow);
             return __builtin_convertvector(narrow, Pack);
         }
     }
-    static void store(T* to, Pack pack) { __builtin_memcpy(to, &pack, sizeof pack); }
+    static void store(T* to, Pack pack) {
+        if constexpr (N == 1) {
+            *to = pack[0];
+        } else {
+            __builtin_memcpy(to, &pack, sizeof pack);
+        }
+    }
 
     static Integers lane_bit() {
         Integers bit{};
-        if constexpr (N == 1) {
-            bit = 1;
-        } else {
-            for (std::size_t lane = 0; lane < N; ++lane) bit[lane] = BitsOf<T>{1} << lane;
-        }
+        for (std::size_t lane = 0; lane < N; ++lane) bit[lane] = BitsOf<T>{1} << lane;
         return bit;
     }
     // All lanes of a pack or-ed together.
     static BitsOf<T> fold(Integers values) {
-        if constexpr (N == 1) {
-            return values;
-        } else {
-            BitsOf<T> folded = 0;
-            for (std::size_t lane = 0; lane < N; ++lane) folded |= values[lane];
-            return folded;
-        }
+        BitsOf<T> folded = 0;
+        for (std::size_t lane = 0; lane < N; ++lane) folded |= values[lane];
+        return folded;
     }
     static bool any_nonzero(const Pack (&packs)[Count]) {
         Integers nonzero{};
@@ -292,6 +284,17 @@ void sweep(const SweepState<T>& state, const Rows& rows, const std::uint32_t* vi
     for (std::size_t c = 0; c < Count; ++c) {
         B::store(state.violation_sum + c * N, B::load(state.violation_sum + c * N) + violation_sum[c]);
         B::store(state.violation_max + c * N, violation_max[c]);
+    }
+}
+
+// Adds w . x to scores, [row - first][lane].
+template <class T, std::size_t Width, class Rows>
+void add_scores(const T* weights, const Rows& rows, std::size_t first, std::size_t last, T* scores) {
+    using B = Block<T, Width>;
+    for (std::size_t i = first; i < last; ++i, scores += Width) {
+        typename B::Pack sums[B::Count];
+        dot<T, Width>(weights, rows[i], sums);
+        for (std::size_t c = 0; c < B::Count; ++c) B::store(scores + c * B::N, B::load(scores + c * B::N) + sums[c]);
     }
 }
 

@@ -1,0 +1,90 @@
+# Every target sets up what it needs in .venv first, and does again only what has changed.
+PYTHON ?= python3
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
+
+VENV := .venv
+BIN := $(VENV)/bin
+DONE := $(VENV)/done
+CORE := CMakeLists.txt $(wildcard src/core/*)
+CXX_SOURCES := $(wildcard src/core/*.?pp tests/core/*.?pp)
+
+# cmake and ninja are in .venv where the machine has none.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bench sanitize format clean
+
+help: ## Show this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1	\2/p' Makefile | expand -t 16
+
+demo: $(DONE)/package ## Train every model on data made on the spot
+	@$(BIN)/python -m rankplane.demo
+
+test: $(DONE)/package $(DONE)/test ## Run the test suite (PYTEST_ARGS="-k name" for a part of it)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+bench: $(DONE)/package $(DONE)/bench ## Measure fits against other programs (BENCH_ARGS for its options)
+	@$(BIN)/python -m benchmarks.fit.run $(BENCH_ARGS)
+
+lint: $(DONE)/run $(DONE)/lint ## Check style, types, layers, and warnings of the C++ compiler
+	@$(BIN)/ruff check --quiet . && echo "ruff check: fine"
+	@$(BIN)/ruff format --quiet --check . && echo "ruff format: fine"
+	@$(BIN)/mypy --no-error-summary && echo "mypy: fine"
+	@mkdir -p build; PYTHONPATH=src $(BIN)/lint-imports --config .importlinter > build/import-linter.log 2>&1 \
+	  && echo "import-linter: fine" || { cat build/import-linter.log; exit 1; }
+	@$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES) && echo "clang-format: fine"
+	@! git grep -nIwE 'TODO|FIXME' -- src tests benchmarks examples experiments docs && echo "unfinished notes: none"
+	@$(call cmake_build,lint,-DRANKPLANE_WERROR=ON -DRANKPLANE_BINDINGS=ON -DRANKPLANE_CORE_TESTS=ON \
+	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)")
+	@echo "C++ warnings: none"
+
+sanitize: $(DONE)/build ## Run the tests of the core under the address and undefined-behaviour sanitizers
+	@$(call cmake_build,sanitize,-DRANKPLANE_SANITIZE=ON -DRANKPLANE_CORE_TESTS=ON)
+	@build/sanitize/tests/core/core_tests
+
+format: $(DONE)/lint ## Rewrite the sources the way lint wants them
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format .
+	@$(BIN)/clang-format -i $(CXX_SOURCES)
+
+clean: ## Remove .venv, builds and caches
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(call cmake_build,folder under build/,options): quiet unless it fails. CMake itself knows what has changed.
+define cmake_build
+mkdir -p build; { cmake -S . -B build/$(1) $(2) && cmake --build build/$(1); } > build/$(1).log 2>&1 \
+  || { cat build/$(1).log; exit 1; }
+endef
+
+# $(call install,sets of requirements)
+install = $(BIN)/python .ci/requirements.py $(1) > $(VENV)/requirements.txt && $(BIN)/pip install -qq -r $(VENV)/requirements.txt
+
+$(DONE)/venv:
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit("rankplane needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(DONE) && touch $@
+
+$(DONE)/build: $(DONE)/venv pyproject.toml .ci/requirements.py
+	@echo "installing what the build needs"
+	@$(call install,build)
+	@$(call install,build-tools)
+	@touch $@
+
+# Without build isolation: the build folder then keeps pointing at the same nanobind, and only what has changed is compiled again.
+# The package is installed in place, so changes to Python files need no build.
+$(DONE)/package: $(DONE)/run $(CORE)
+	@echo "building the package"
+	@$(BIN)/pip install -qq --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(DONE)/run $(DONE)/test $(DONE)/lint $(DONE)/bench: $(DONE)/%: $(DONE)/build
+	@echo "installing what \"$*\" needs"
+	@$(call install,$*)
+	@touch $@

@@ -1,0 +1,151 @@
+"""Folds are lanes: cross-validation as one wider table.
+
+Lane ``(fold, plane)`` asks nothing of the rows that the fold holds out, so one solve trains the planes of all folds, and every
+row gets scores from planes that never saw it.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+
+from rankplane.solve import LaneProblem, OnReport, Options
+from rankplane.tables import Table
+
+
+@dataclass(frozen=True)
+class Folds:
+    """``is_train`` is ``(folds, rows)``; ``test`` has the held-out rows of each fold."""
+
+    is_train: NDArray[np.bool_]
+    test: list[NDArray[np.intp]]
+
+    def __len__(self) -> int:
+        return len(self.test)
+
+
+def make_folds(cv: Any, X: Any, rank_numbers: NDArray[np.int32], groups: Any, seed: int) -> Folds:
+    """Folds from a number (stratified, shuffled; whole groups if there are any), a splitter, or pairs of index arrays."""
+    n_rows = len(rank_numbers)
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        if not 2 <= cv <= n_rows:
+            raise ValueError(f"cv must be a splitter or a number of folds from 2 to the number of rows, {n_rows}. Got {cv}.")
+        if groups is not None:
+            splitter = StratifiedGroupKFold(int(cv), shuffle=True, random_state=seed)
+        elif np.bincount(rank_numbers).max() >= cv:
+            splitter = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
+        else:
+            splitter = KFold(int(cv), shuffle=True, random_state=seed)
+    else:
+        splitter = check_cv(cv, rank_numbers, classifier=True)
+    with warnings.catch_warnings():
+        # A rank with fewer rows than folds is missing from some of them, which the models allow.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        pairs = list(splitter.split(X, rank_numbers, groups))
+    is_train = np.zeros((len(pairs), n_rows), dtype=bool)
+    for fold, (train, _) in enumerate(pairs):
+        is_train[fold, train] = True
+    return Folds(is_train, [np.asarray(test) for _, test in pairs])
+
+
+def widen(
+    table: Table, table_rows: NDArray[np.int32], folds: Folds, *, keeps_all: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Which table row each row of X has in the wide table, and which folds each pattern of the wide table trains on.
+
+    A pattern is a set of folds that a row takes part in; wide table row ``pattern * n + r`` is row ``r`` of the model's table
+    on the lanes of those folds.
+    """
+    n_copies = len(table_rows) // folds.is_train.shape[1]
+    patterns, of_row = np.unique(folds.is_train.T, axis=0, return_inverse=True)
+    wide_rows = np.tile(of_row.ravel(), n_copies) * table.shape[0] + table_rows
+    always = np.ones((len(patterns), int(keeps_all)), dtype=bool)
+    return wide_rows.astype(np.int32), np.column_stack([always, patterns])
+
+
+def wide_table(table: Table, patterns: NDArray[Any]) -> Table:
+    """The model's table on the lanes of the folds that a pattern names, nothing on the others."""
+    n_patterns, n_copies = patterns.shape
+    n_rows, n_cuts, n_lanes, n_fields = table.shape
+    wide = np.where(
+        patterns.astype(bool)[:, None, None, :, None, None],
+        table[None, :, :, None],
+        0.0,
+    )
+    return wide.reshape(n_patterns * n_rows, n_cuts, n_copies * n_lanes, n_fields)
+
+
+def plane_scores(scores: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
+    """Scores of one model's lanes: plus the bias of each lane, or one column per threshold."""
+    return np.asarray(scores + offsets.ravel())
+
+
+@dataclass(frozen=True)
+class FoldScores:
+    """What one point of a path found: plane scores of each fold's held-out rows, sweeps made, and whether C was out of reach."""
+
+    held_out: list[NDArray[Any]]
+    n_sweeps: NDArray[np.intp]
+    is_settled: bool
+
+
+class FoldProblem:
+    """The planes of all folds, and with ``keeps_all`` those of all rows too, in one solve."""
+
+    def __init__(
+        self,
+        X: Any,
+        table: Table,
+        table_rows: NDArray[np.int32],
+        row_weights: NDArray[Any] | None,
+        folds: Folds,
+        options: Options,
+        *,
+        keeps_all: bool = False,
+    ) -> None:
+        self.folds = folds
+        self.n_planes = table.shape[2]
+        self.n_first = int(keeps_all)
+        wide_rows, self.patterns = widen(table, table_rows, folds, keeps_all=keeps_all)
+        shape = wide_table(table, self.patterns).shape
+        self.problem = LaneProblem(X, wide_rows, shape, row_weights, options)
+
+    def run(self, table: Table, frozen: Sequence[bool] = (), on_report: OnReport | None = None) -> None:
+        """Solve; planes of all rows, if kept, come with a certificate."""
+        n_certified = self.n_first * self.n_planes
+        self.problem.run(wide_table(table, self.patterns), frozen=frozen, n_certified=n_certified, on_report=on_report)
+
+    def held_out(self) -> list[NDArray[Any]]:
+        """Per fold, the plane scores of the rows it holds out."""
+        scores, offsets = self.problem.solver.score()
+        found = []
+        for fold, test in enumerate(self.folds.test):
+            lanes = slice((fold + self.n_first) * self.n_planes, (fold + self.n_first + 1) * self.n_planes)
+            found.append(plane_scores(scores[test, lanes], offsets[:, lanes]))
+        return found
+
+    def walk(self, tables: list[Table], factors: list[float], on_report: OnReport | None = None) -> Iterator[FoldScores]:
+        """Solve for one table after the other, each a ``factor`` wider in its bounds than the one before.
+
+        The scaled solution of the last is the first guess for the next. A lane none of whose duals touches a bound solves
+        every wider table too and is left alone; when that holds for all, the rest of the path is the same.
+        """
+        n_lanes = self.problem.n_lanes
+        touches = [True] * n_lanes
+        last: FoldScores | None = None
+        for table, factor in zip(tables, factors, strict=True):
+            if last is not None and not any(touches):
+                last = FoldScores(last.held_out, np.zeros(n_lanes, dtype=np.intp), True)
+            else:
+                if last is not None:
+                    self.problem.solver.scale([factor if touching else 1.0 for touching in touches])
+                frozen = [not touching for touching in touches]
+                self.run(table, frozen, on_report)
+                sweeps = np.array(self.problem.solver.results()["n_sweeps"], dtype=np.intp)
+                last = FoldScores(self.held_out(), sweeps, False)
+                touches = self.problem.solver.touch_bounds()
+            yield last

@@ -1,0 +1,357 @@
+"""What the linear ordinal models share: parameters and their docs, checks, labels, the solve, scores, probabilities, explanations.
+
+``fit`` is checks, then ``solve_planes``, then the compiled core.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rankplane import decisions, tables, validation
+from rankplane.calibration import Curved
+from rankplane.explanations import Explanation, TopFeatures, explain_rows, top_columns
+from rankplane.folds import FoldProblem, Folds, make_folds
+from rankplane.planes import Planes, scores
+from rankplane.progress import solve_progress
+from rankplane.rankers import Ranks, Scores
+from rankplane.solve import Options, solve_planes
+from rankplane.tables import Table
+
+LOSSES = ("hinge", "squared_hinge")
+BLOCK = 32  # lanes that the core sweeps in one pass
+Model = TypeVar("Model", bound=type)
+
+# One description per parameter, whichever models have it. `model` joins them with the defaults of the signature.
+PARAMETER_DOCS = {
+    "C": "Price of a violated demand, per row. Larger fits the training rows more closely.",
+    "C1": "Price for rows of a plane's own rank, instead of ``C``.",
+    "C2": "Price for rows of the other ranks, instead of ``C``.",
+    "epsilon": "How far from its target a score may be at no price.",
+    "loss": "``'hinge'`` charges violations linearly, ``'squared_hinge'`` by their square.",
+    "ranker": "How scores become ranks: ``'ordered'`` counts the boundaries ``f_k + f_{k+1} > 0``, ``'nearest'`` takes the plane "
+    "of smallest ``|f_k|``.",
+    "fit_intercept": "Give each plane a bias, penalised like the weight of a column of ones.",
+    "ranks": "The labels, lowest first. Needed for text labels, whose alphabetical order would mean nothing; numbers are sorted, "
+    "an ordered categorical brings its order. Ranks that do not occur in the training data are allowed.",
+    "class_weight": "Factors on ``C`` by label, or ``'balanced'`` for factors inversely proportional to frequency.",
+    "solver": "``'dcd2'`` has one dual variable per row and plane; ``'dcd1'``, the paper's Algorithm 1, splits those of a plane's "
+    "own rank in two. Same optimum; kept for comparison.",
+    "probability": "Also train planes on folds of the rows, in the same solve, and calibrate probabilities on held-out rows.",
+    "decision": "What ``predict`` answers with: ``'ranker'``, the rule of the model, or with ``probability=True`` the rank of "
+    "least expected cost: ``'mae'`` (median), ``'mse'`` (mean), ``'accuracy'`` (mode), or a matrix ``cost[true, answered]``.",
+    "tol": "A plane is done when the violations of a sweep sum to ``tol`` times those of the first sweep.",
+    "max_iter": "Most sweeps over the data.",
+    "shrinking": "Leave out rows that look settled, and look at them again before the end.",
+    "n_jobs": "Threads. The result depends on their number, but not on their timing: the same number gives the same bits.",
+    "random_state": "Seed of the order in which rows are visited. ``None`` is a fixed seed.",
+    "verbose": "1 shows a progress bar.",
+}
+ATTRIBUTE_DOCS = """
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_ranks,)
+        The labels in rank order.
+    coef_ : ndarray of shape (n_planes, n_columns)
+        Weights; a single row for models with one direction.
+    intercept_ : ndarray
+        One bias per plane; for threshold models, one per boundary.
+    calibrator_, conformity_ :
+        With ``probability=True``, what turns scores into probabilities, and what rank sets are cut by.
+    n_iter_, dual_objective_, duality_gap_, n_support_ : ndarray of shape (n_planes,)
+        Sweeps made; minimum of the dual, with the bias inside ``w``; how far at most the objective is from its optimum; rows whose
+        dual variable is not zero.
+"""
+
+
+@dataclass_transform(kw_only_default=False)
+def model(cls: Model) -> Model:
+    """Make a class with annotated defaults an estimator: an ``__init__`` that stores them, and a docstring that lists them."""
+    cls = cast(Model, dataclass(eq=False, repr=False)(cls))
+    lines = ["", "    Parameters", "    ----------"]
+    for name, parameter in inspect.signature(cls).parameters.items():
+        lines += [f"    {name} : default={parameter.default!r}", f"        {PARAMETER_DOCS[name]}"]
+    summary, example = (cls.__doc__ or "").split("    Examples\n", 1)
+    cls.__doc__ = summary.rstrip() + "\n" + "\n".join(lines) + "\n" + ATTRIBUTE_DOCS + "\n    Examples\n" + example
+    return cls
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What ``fit`` was given, as the solver takes it."""
+
+    X: Any
+    order: NDArray[Any]
+    rank_numbers: NDArray[np.int32]
+    table_rows: NDArray[np.int32]
+    row_weights: NDArray[np.float64] | None
+    options: Options
+
+    @property
+    def n_ranks(self) -> int:
+        return len(self.order)
+
+
+def has_probability(estimator: Any) -> bool:
+    if not estimator.probability:
+        raise AttributeError(f"{type(estimator).__name__} has probabilities only with probability=True.")
+    return True
+
+
+@dataclass(eq=False, repr=False)
+class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What the models share: parameters, checks, labels, the solve, scores."""
+
+    C: float = 1.0
+    loss: tables.Loss = "hinge"
+    ranks: Any = None
+    class_weight: Any = None
+    tol: float = 0.1
+    max_iter: int = 1000
+    shrinking: bool = True
+    probability: bool = False
+    decision: Any = "ranker"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    free_offsets: ClassVar[bool] = False
+    fitted: ClassVar[tuple[str, ...]] = (
+        "classes_",
+        "coef_",
+        "intercept_",
+        "n_iter_",
+        "dual_objective_",
+        "duality_gap_",
+        "n_support_",
+        "calibrator_",
+        "conformity_",
+        "n_features_in_",
+        "feature_names_in_",
+    )
+
+    def _table(self, n_ranks: int) -> Table:
+        raise AttributeError("A model is its table.")
+
+    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
+        raise AttributeError("A model is its ranker.")
+
+    def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
+        """From planes to the boundaries between neighbouring ranks, which are positive above: scores, or the weights of a
+        column.
+        """
+        return values
+
+    def _table_rows(self, rank_numbers: NDArray[np.int32], n_ranks: int) -> NDArray[np.int32]:
+        return rank_numbers
+
+    def _check_parameters(self) -> None:
+        checks: dict[str, Callable[[str, Any], Any]] = {
+            "C": validation.check_positive,
+            "C1": lambda name, value: value is None or validation.check_positive(name, value),
+            "C2": lambda name, value: value is None or validation.check_positive(name, value),
+            "epsilon": validation.check_non_negative,
+            "loss": lambda name, value: validation.check_choice(name, value, LOSSES),
+            "ranker": lambda name, value: validation.check_choice(name, value, ("ordered", "nearest")),
+            "solver": lambda name, value: validation.check_choice(name, value, ("dcd2", "dcd1")),
+            "fit_intercept": validation.check_bool,
+            "tol": validation.check_positive,
+            "max_iter": validation.check_count,
+            "shrinking": validation.check_bool,
+            "probability": validation.check_bool,
+            "verbose": validation.check_non_negative,
+        }
+        for name, value in self.get_params(deep=False).items():
+            if name in checks:
+                checks[name](name, value)
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the planes.
+
+        Parameters
+        ----------
+        X : csr, csc or coo matrix, array or data frame of shape (n_rows, n_columns)
+            float32 is solved in float32, all else in float64.
+        y : array of shape (n_rows,)
+            Labels; see ``ranks``.
+        sample_weight : array of shape (n_rows,), optional
+            Factors on ``C``.
+        """
+        self._forget()
+        problem = self._prepare(X, y, sample_weight)
+        if not self.probability:
+            with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
+                planes = solve_planes(
+                    problem.X,
+                    self._table(problem.n_ranks),
+                    problem.table_rows,
+                    problem.options,
+                    row_weights=problem.row_weights,
+                    on_report=on_report,
+                )
+            self._adopt(problem, planes)
+            return self
+        table = self._table(problem.n_ranks)
+        # As many folds as the planes leave room for in one pass.
+        n_folds = min(5, max(3, BLOCK // table.shape[2] - 1), len(problem.rank_numbers))
+        folds = make_folds(n_folds, problem.X, problem.rank_numbers, None, problem.options.seed)
+        lanes = FoldProblem(problem.X, table, problem.table_rows, problem.row_weights, folds, problem.options, keeps_all=True)
+        with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
+            lanes.run(table, on_report=on_report)
+        held_out = lanes.held_out()
+        self._adopt(problem, lanes.problem.take_planes(table.shape[2]))
+        self._calibrate(problem, folds, held_out)
+        return self
+
+    def _forget(self) -> None:
+        for name in self.fitted:
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> "Problem":
+        """Everything that a solve needs, checked."""
+        self._check_parameters()
+        options = Options(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            shrinking=self.shrinking,
+            seed=validation.seed_of(self.random_state),
+            n_threads=validation.check_n_jobs(self.n_jobs),
+            has_offsets=getattr(self, "fit_intercept", True),
+            free_offsets=self.free_offsets,
+        )
+        X = self._check_rows(X, is_fit=True)
+        labels = validation.as_labels(y, X.shape[0])
+        order = validation.rank_order(labels, self.ranks)
+        numbers = validation.rank_numbers(labels, order)
+        if len(np.unique(numbers)) < 2:
+            raise ValueError(
+                f"y must hold at least two different ranks; a model can't be trained on one class. Got only {order[numbers[0]]!r}."
+            )
+        if not (isinstance(self.decision, str) and self.decision == "ranker"):
+            decisions.cost_matrix(self.decision, len(order))
+            if not self.probability:
+                raise ValueError(f"decision must be 'ranker' unless probability=True. Got {self.decision!r}.")
+        weights = None if sample_weight is None else validation.check_sample_weight(sample_weight, X.shape[0])
+        by_rank = validation.rank_weights(self.class_weight, order, numbers)
+        if by_rank is not None:
+            weights = by_rank[numbers] * (1.0 if weights is None else weights)
+        return Problem(X, order, numbers, self._table_rows(numbers, len(order)), weights, options)
+
+    def _adopt(self, problem: "Problem", planes: Planes) -> None:
+        self.classes_ = problem.order
+        # A view: the weights stay column by column, as prediction reads them.
+        self.coef_ = planes.weights.T
+        self.intercept_ = planes.offsets.ravel()
+        self.n_iter_ = planes.n_sweeps
+        self.dual_objective_ = planes.dual_objective
+        self.duality_gap_ = planes.gap
+        self.n_support_ = planes.n_support
+
+    def _calibrate(self, problem: "Problem", folds: Folds, held_out: list[NDArray[Any]]) -> None:
+        """Train the calibrator on held-out scores, and keep what rank sets need: how well held-out rows conform.
+
+        A row's conformity comes from a calibrator of the other folds, so that no row judges itself.
+        """
+        ranks = [problem.rank_numbers[test] for test in folds.test]
+        self.calibrator_, of_others = Curved.fit_leaving_out(held_out, ranks, problem.n_ranks)
+        conformity = []
+        for calibrator, scores_there, ranks_there in zip(of_others, held_out, ranks, strict=True):
+            entered = decisions.entry_mass(calibrator.probabilities(scores_there))
+            conformity.append(entered[np.arange(len(ranks_there)), ranks_there])
+        self.conformity_ = np.concatenate(conformity)
+
+    def plane_scores(self, X: Any) -> NDArray[Any]:
+        """Signed scores, shape (n_rows, n_planes): zero on a plane, positive above it."""
+        check_is_fitted(self)
+        X = self._check_rows(X, is_fit=False)
+        weights = np.ascontiguousarray(self.coef_.T)
+        X = X.astype(weights.dtype, copy=False)
+        return np.asarray(scores(X, weights, validation.check_n_jobs(self.n_jobs)) + self.intercept_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The rank of each row, by ``decision``."""
+        n_ranks = len(self.classes_) if hasattr(self, "classes_") else 0
+        if isinstance(self.decision, str) and self.decision == "ranker":
+            return np.asarray(self.classes_[self._rank(self.plane_scores(X), n_ranks)] if n_ranks else self.plane_scores(X))
+        cost = decisions.cost_matrix(self.decision, n_ranks)
+        return np.asarray(self.classes_[decisions.least_cost(self.predict_proba(X), cost)])
+
+    @available_if(has_probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the ranks, shape (n_rows, n_ranks), columns in rank order. Needs ``probability=True``."""
+        return self.calibrator_.probabilities(self.plane_scores(X))
+
+    @available_if(has_probability)  # type: ignore[untyped-decorator]
+    def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Sets of neighbouring ranks that hold the true one with the asked probability. Needs ``probability=True``.
+
+        Conformal prediction: ranks enter a row's set from the most likely outwards, up to the mass of probability at which the
+        asked share of held-out training rows had their true rank in. The promise holds for rows like the training rows, to the
+        extent that planes of all rows score new rows as planes of the folds scored held-out ones.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_rows, n_ranks)
+            ``rankplane.decisions.set_in_words`` turns it into intervals such as "3-4".
+        """
+        if isinstance(coverage, bool) or not isinstance(coverage, float) or not 0 < coverage < 1:
+            raise ValueError(f"coverage must be a number between 0 and 1. Got {coverage!r}.")
+        probabilities = self.predict_proba(X)
+        return decisions.rank_sets(probabilities, decisions.conformal_threshold(self.conformity_, coverage))
+
+    def boundary_planes(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Weights ``(n_columns, n_ranks - 1)`` and offsets of the boundaries between neighbouring ranks, positive above."""
+        check_is_fitted(self)
+        n_ranks = len(self.classes_)
+        weights = self._boundaries(self.coef_.T, n_ranks, is_score=False)
+        offsets = self._boundaries(self.intercept_[None], n_ranks, is_score=True)[0]
+        return np.broadcast_to(weights, (len(weights), n_ranks - 1)), offsets
+
+    def explain(self, X: Any, feature_names: Any = None, top: int = 10) -> list[Explanation]:
+        """Why each row lies above or below each boundary between neighbouring ranks: which columns push it up and down, by how
+        much.
+        """
+        check_is_fitted(self)
+        rows = self._check_rows(np.atleast_2d(X) if isinstance(X, np.ndarray) else X, is_fit=False)
+        weights, offsets = self.boundary_planes()
+        return explain_rows(rows, weights, offsets, self.classes_, self._names(feature_names), validation.check_count("top", top))
+
+    def top_features(self, feature_names: Any = None, n: int = 10) -> list[TopFeatures]:
+        """For each boundary between neighbouring ranks, the columns of largest weight on either side."""
+        weights, _ = self.boundary_planes()
+        return top_columns(weights, self.classes_, self._names(feature_names), validation.check_count("n", n))
+
+    def _names(self, feature_names: Any) -> Any:
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        if names is not None and len(names) != self.coef_.shape[1]:
+            raise ValueError(f"feature_names must have one name per column, {self.coef_.shape[1]}. Got {len(names)}.")
+        return names
+
+    def _check_rows(self, X: Any, is_fit: bool) -> Any:
+        options = {
+            "accept_sparse": "csr",
+            "dtype": [np.float64, np.float32],
+            "ensure_all_finite": False,
+            "reset": is_fit,
+        }
+        X = validation.as_rows(validate_data(self, X, **options))
+        validation.check_finite(X)
+        return X
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # scikit-learn's checks train on blobs whose labels have no order, which a model of order is bound to score poorly on.
+        tags.classifier_tags.poor_score = True
+        return tags

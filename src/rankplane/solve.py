@@ -1,0 +1,123 @@
+"""From data and tables to planes: the one place where Python calls the compiled solver."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from rankplane import _core
+from rankplane.planes import Planes
+from rankplane.tables import Table
+
+OnReport = Callable[[int, int, list[int], list[float]], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to solve. Offsets are penalised like a column of ones, or not at all (``free_offsets``), or absent."""
+
+    tol: float
+    max_iter: int
+    shrinking: bool = True
+    seed: int = 0
+    n_threads: int = 1
+    has_offsets: bool = True
+    free_offsets: bool = False
+
+
+class LaneProblem:
+    """Data and the table row of each of its rows, ready to be solved for one table after another.
+
+    ``X`` is a canonical csr matrix or a C-ordered array; ``table_rows`` names the table row of each of its rows, or, twice as
+    long, of the two halves that each row is split into. ``row_weights`` scales C row by row. ``shape`` is that of the tables.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        table_rows: NDArray[np.int32],
+        shape: tuple[int, ...],
+        row_weights: NDArray[Any] | None,
+        options: Options,
+    ) -> None:
+        n_table_rows, n_cuts, n_lanes, _ = shape
+        self.n_lanes = n_lanes
+        self.options = options
+        # A weight of zero is no demand at all: zero times an infinite bound is not a number. Such rows get a table row of
+        # their own.
+        self.has_empty_row = row_weights is not None and not np.all(row_weights)
+        if row_weights is not None:
+            if self.has_empty_row:
+                is_out = np.tile(row_weights == 0, len(table_rows) // X.shape[0])
+                table_rows = np.where(is_out, n_table_rows, table_rows).astype(np.int32)
+            row_weights = np.where(row_weights == 0, 1, row_weights).astype(X.dtype)
+        settings: dict[str, Any] = {
+            "tol": options.tol,
+            "max_sweeps": options.max_iter,
+            "shrinking": options.shrinking,
+            "seed": options.seed,
+            "n_threads": options.n_threads,
+            "rho": 1.0 if options.has_offsets else 0.0,
+            "free_offsets": options.free_offsets,
+        }
+        if sp.issparse(X):
+            self.solver = _core.sparse_solver(
+                X.indptr, X.indices, X.data, X.shape[1], table_rows, row_weights, n_lanes, n_cuts, **settings
+            )
+        else:
+            self.solver = _core.dense_solver(X, table_rows, row_weights, n_lanes, n_cuts, **settings)
+
+    def run(self, table: Table, *, frozen: Sequence[bool] = (), n_certified: int = 0, on_report: OnReport | None = None) -> None:
+        """Solve from where the last run ended, all lanes but the frozen ones; the first few get a certificate."""
+        if self.has_empty_row:
+            table = np.concatenate([table, np.zeros_like(table[:1])])
+        self.solver.run(np.ascontiguousarray(table), list(frozen), n_certified, on_report)
+
+    def take_planes(self, n_wanted: int) -> Planes:
+        """The first lanes, for good: the problem cannot be solved again afterwards."""
+        results = self.solver.results()
+        weights, offsets = self.solver.take_weights(n_wanted)
+        planes = Planes(
+            weights=weights,
+            offsets=offsets[:, :n_wanted],
+            n_sweeps=np.array(results["n_sweeps"][:n_wanted], dtype=np.intp),
+            has_converged=np.array(results["has_converged"][:n_wanted], dtype=bool),
+            violation=np.array(results["violation"][:n_wanted]),
+            dual_objective=np.array(results["dual_objective"][:n_wanted]),
+            gap=np.array(results["gap"][:n_wanted]),
+            n_support=np.array(results["n_support"][:n_wanted], dtype=np.intp),
+        )
+        warn_if_unfinished(planes, self.options)
+        return planes
+
+
+def solve_planes(
+    X: Any,
+    table: Table,
+    table_rows: NDArray[np.int32],
+    options: Options,
+    *,
+    row_weights: NDArray[Any] | None = None,
+    on_report: OnReport | None = None,
+) -> Planes:
+    """Solve all lanes of a table together."""
+    problem = LaneProblem(X, table_rows, table.shape, row_weights, options)
+    problem.run(table, n_certified=problem.n_lanes, on_report=on_report)
+    return problem.take_planes(problem.n_lanes)
+
+
+def warn_if_unfinished(planes: Planes, options: Options) -> None:
+    n_open = int(np.sum(~planes.has_converged))
+    if n_open > 0:
+        worst = float(np.max(planes.violation[~planes.has_converged]))
+        warnings.warn(
+            f"{n_open} of {len(planes.has_converged)} planes stopped at max_iter={options.max_iter} with violation {worst:.2g} "
+            f"(tol={options.tol:g}). Raise max_iter or tol, or scale the columns of X.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

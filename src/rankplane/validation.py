@@ -1,0 +1,200 @@
+"""Checks of what users pass in. Every message names the parameter, the rule and the value, in one sentence."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import column_or_1d
+
+MAX_ROWS = 2**31 - 1
+
+
+def check_positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name} must be a positive number. Got {value!r}.")
+    return float(value)
+
+
+def check_non_negative(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        raise ValueError(f"{name} must be a number that is not negative. Got {value!r}.")
+    return float(value)
+
+
+def check_count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise ValueError(f"{name} must be a whole number from 1 up. Got {value!r}.")
+    return int(value)
+
+
+def check_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False. Got {value!r}.")
+    return bool(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> Any:
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}. Got {value!r}.")
+    return value
+
+
+def check_n_jobs(n_jobs: Any) -> int:
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or a whole number other than 0. Got {n_jobs!r}.")
+    return int(effective_n_jobs(n_jobs))
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed for the core. None is a fixed seed: a fit is then a function of the data alone."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    raise ValueError(f"random_state must be None, a whole number from 0 up, a RandomState or a Generator. Got {random_state!r}.")
+
+
+def check_finite(X: Any) -> None:
+    """Refuse NaN and infinity, and say where the first one is."""
+    values = X.data if sp.issparse(X) else X
+    # A sum is finite only if all terms are; it needs no array of flags. Overflow of finite values is told apart below.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.flatnonzero(~np.isfinite(values.ravel()))
+    if len(bad) == 0:
+        return
+    first = int(bad[0])
+    if sp.issparse(X):
+        row, column = int(np.searchsorted(X.indptr, first, side="right")) - 1, int(X.indices[first])
+    else:
+        row, column = divmod(first, X.shape[1])
+    found = "NaN" if np.isnan(values.ravel()[first]) else "infinity"
+    raise ValueError(f"X must hold finite numbers only. Got {found} (inf or NaN) in row {row}, column {column}.")
+
+
+def as_rows(X: Any) -> Any:
+    """X as the core reads it: canonical csr (sorted, no duplicates), or a C-ordered array. Copies only what is not so already."""
+    if X.shape[0] > MAX_ROWS:
+        raise ValueError(f"X must have at most {MAX_ROWS} rows. Got {X.shape[0]}.")
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X)
+    # Column indices are walked, and checked, by the core.
+    n_entries = min(len(X.indices), len(X.data))
+    if len(X.indptr) != X.shape[0] + 1 or X.indptr[0] != 0 or X.indptr[-1] > n_entries or np.any(np.diff(X.indptr) < 0):
+        raise ValueError(f"The row starts of X must rise from 0 to at most {n_entries}, the number of its stored values.")
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def as_labels(y: Any, n_rows: int) -> Any:
+    """y as a column of labels, one per row. A categorical stays one, since it knows the order."""
+    if y is None:
+        raise ValueError("y must be given: this estimator requires y to be passed, but the target y is None.")
+    labels = y if hasattr(getattr(y, "dtype", None), "categories") else column_or_1d(np.asarray(y), warn=True)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"y must have one label per row of X: inconsistent numbers of samples. Got {len(labels)} labels, {n_rows} rows."
+        )
+    return labels
+
+
+def rank_order(labels: Any, ranks: Any) -> NDArray[Any]:
+    """The distinct labels in rank order: as given, as an ordered categorical has them, or ascending if they are numbers."""
+    if ranks is not None:
+        order = np.asarray(list(ranks))
+        if order.ndim != 1 or len(order) < 2 or len(set(order.tolist())) != len(order):
+            raise ValueError(f"ranks must name at least two different labels, lowest first. Got {ranks!r}.")
+        return order
+    categories = getattr(labels.dtype, "categories", None)
+    if categories is not None:
+        # polars Enum and pandas Categorical both have `categories`; only pandas says whether they are ordered.
+        if not getattr(labels.dtype, "ordered", True):
+            raise ValueError("y must be an ordered categorical, since its order gives the ranks. Got an unordered one.")
+        return np.asarray(categories)
+    if labels.dtype.kind in "OUST":
+        labels = as_numbers(labels)
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise ValueError(f"y must not hold missing or infinite labels. Got {labels[row]} (NaN or inf) in row {row}.")
+    if labels.dtype.kind not in "biuf":
+        raise ValueError(f"Unknown label type: y must hold numbers, or ranks must be given. Got {labels.dtype}.")
+    distinct, counts = np.unique(labels, return_counts=True)
+    if labels.dtype.kind == "f" and np.any(distinct % 1) and np.sum(counts == 1) > len(distinct) / 2:
+        raise ValueError(
+            f"Unknown label type: y must hold ranks, but most of its {len(distinct)} distinct values occur once. "
+            "Pass ranks=[...] if these are ranks."
+        )
+    return distinct
+
+
+def as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
+    """Numbers in an array of objects; text has no order of its own and is refused."""
+    try:
+        if any(isinstance(label, str) for label in labels):
+            raise TypeError
+        return np.asarray(labels.tolist(), dtype=np.float64 if any(isinstance(v, float) for v in labels) else np.int64)
+    except (TypeError, ValueError, OverflowError):
+        example = next((label for label in labels if isinstance(label, str)), labels[0])
+        raise ValueError(
+            f"y must hold numbers, or ranks must give the order of its labels, lowest first: ranks=['low', ..., 'high']. "
+            f"Got {str(example)!r}."
+        ) from None
+
+
+def rank_numbers(labels: Any, order: NDArray[Any]) -> NDArray[np.int32]:
+    """Each label's position in the order."""
+    labels = np.asarray(labels)
+    position = {label: i for i, label in enumerate(order.tolist())}
+    distinct, inverse = np.unique(labels.astype(object) if labels.dtype.kind == "O" else labels, return_inverse=True)
+    numbers = np.empty(len(distinct), dtype=np.int32)
+    for i, label in enumerate(distinct.tolist()):
+        if label not in position:
+            raise ValueError(f"y must hold only the labels that ranks names, {order.tolist()!r}. Got {label!r}.")
+        numbers[i] = position[label]
+    return numbers[inverse.ravel()]
+
+
+def rank_weights(class_weight: Any, order: NDArray[Any], numbers: NDArray[np.int32]) -> NDArray[np.float64] | None:
+    """The weight of each rank: None, "balanced", or a mapping from labels."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str):
+        check_choice("class_weight", class_weight, ["balanced"])
+        counts = np.bincount(numbers, minlength=len(order))
+        n_present = int(np.sum(counts > 0))
+        return np.asarray(len(numbers) / (n_present * np.maximum(counts, 1)), dtype=np.float64)
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f'class_weight must be None, "balanced" or a dict by label. Got {class_weight!r}.')
+    position = {label: i for i, label in enumerate(order.tolist())}
+    weights = np.ones(len(order))
+    for label, weight in class_weight.items():
+        plain = label.item() if isinstance(label, np.generic) else label
+        if plain not in position:
+            raise ValueError(f"class_weight must name labels of y, {order.tolist()!r}. Got {label!r}.")
+        weights[position[plain]] = check_positive(f"class_weight[{label!r}]", weight)
+    return weights
+
+
+def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    if np.isscalar(sample_weight):
+        sample_weight = np.full(n_rows, sample_weight)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight must have one entry per row, shape ({n_rows},). Got shape {weights.shape}.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ValueError(f"sample_weight must hold finite numbers that are not negative. Got {weights[bad[0]]} in row {bad[0]}.")
+    if not np.any(weights):
+        raise ValueError("sample_weight must not be zero for all rows.")
+    return weights

@@ -1,0 +1,40 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, RedSVM
+
+MODELS = [NPSVOR, SVC, SVR, SVMOP, RedSVM, SVOR]
+
+
+def make_ranked(n_rows=120, n_columns=30, n_ranks=4, density=0.3, seed=0, dtype=np.float64):
+    """Sparse rows whose rank follows a hidden direction, with some noise."""
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n_rows, n_columns), density=density, rng=rng, data_sampler=rng.standard_normal).tocsr()
+    X = sp.diags_array(1 / np.maximum(np.sqrt(X.multiply(X).sum(axis=1)), 1e-9)) @ X  # rows of length one, as TF-IDF gives
+    hidden = X @ rng.standard_normal(n_columns) + 0.3 * rng.standard_normal(n_rows)
+    y = 1 + np.searchsorted(np.quantile(hidden, np.arange(1, n_ranks) / n_ranks), hidden)
+    X = sp.csr_matrix(X, dtype=dtype)
+    X.sort_indices()
+    return X, y
+
+
+@pytest.fixture(params=MODELS, ids=lambda model: model.__name__)
+def model(request):
+    return request.param
+
+
+@pytest.fixture
+def ranked():
+    return make_ranked()
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    folder = Path(os.environ.get("RANKPLANE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no folder {folder} with the real data sets; set RANKPLANE_DATA to one")
+    return folder

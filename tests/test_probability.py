@@ -1,0 +1,210 @@
+"""Probabilities, decisions and rank sets."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.linear_model import LogisticRegression
+
+from conftest import make_ranked
+from rankplane import NPSVOR, decisions
+from rankplane.calibration import Cumulative, Curved, Multinomial
+
+masses = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 6)), elements=st.floats(0.01, 1)).map(
+    lambda p: p / p.sum(axis=1, keepdims=True)
+)
+
+
+def held_out(n_rows=3000, n_ranks=5, seed=0):
+    rng = np.random.default_rng(seed)
+    ranks = rng.integers(0, n_ranks, n_rows).astype(np.int32)
+    return (ranks[:, None] - np.arange(n_ranks)) * 0.5 + rng.standard_normal((n_rows, n_ranks)), ranks
+
+
+@pytest.mark.parametrize("n_rows", [400, 20_000])
+def test_multinomial_is_logistic_regression(n_rows):
+    scores, ranks = held_out(n_rows)
+    pull = max(1.0, 1e-3 * n_rows / 6)
+    scale = scores.std(axis=0)
+    theirs = LogisticRegression(C=1 / pull, tol=1e-8, max_iter=10_000).fit(scores / scale, ranks)
+    expected = theirs.predict_proba(scores / scale)
+    np.testing.assert_allclose(Multinomial.fit(scores, ranks, 5).probabilities(scores), expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("calibrator_class", [Multinomial, Curved])
+def test_leaving_out_is_fitting_the_others(calibrator_class):
+    parts = [held_out(800, seed=s) for s in range(4)]
+    scores, ranks = [s for s, _ in parts], [r for _, r in parts]
+    _, left_out = calibrator_class.fit_leaving_out(scores, ranks, 5)
+    for i, calibrator in enumerate(left_out):
+        others = [k for k in range(4) if k != i]
+        fitted = calibrator_class.fit(np.concatenate([scores[k] for k in others]), np.concatenate([ranks[k] for k in others]), 5)
+        np.testing.assert_allclose(calibrator.probabilities(scores[i]), fitted.probabilities(scores[i]), atol=0.02)
+
+
+def test_curved_sees_a_rank_between_two_others():
+    """One score, low and high ranks on its two sides of the middle one: only a curve can make the middle rank likely."""
+    rng = np.random.default_rng(0)
+    score = rng.standard_normal((4000, 1)) * 2
+    odds_of_middle = 1 / (1 + np.exp(2 * score[:, 0] ** 2 - 2))
+    ranks = np.where(rng.random(4000) < odds_of_middle, 1, np.where(rng.random(4000) < 0.5, 0, 2)).astype(np.int32)
+
+    def log_loss(calibrator):
+        return -np.mean(np.log(calibrator.fit(score, ranks, 3).probabilities(score)[np.arange(4000), ranks]))
+
+    assert log_loss(Curved) < log_loss(Multinomial) - 0.1
+    far = Curved.fit(score, ranks, 3).probabilities(np.array([[-1e6], [1e6]]))
+    np.testing.assert_allclose(far.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("n_rows", [60, 200])
+def test_few_rows_promise_little(n_rows):
+    """On few rows the curved calibrator is no worse on new rows than guessing by frequencies, and hardly worse than straight."""
+    scores, ranks = held_out(20_000, seed=1)
+    new = np.arange(n_rows, 20_000)
+
+    def log_loss(calibrator):
+        fitted = calibrator.fit(scores[:n_rows], ranks[:n_rows], 5)
+        return -np.mean(np.log(fitted.probabilities(scores[new])[np.arange(len(new)), ranks[new]]))
+
+    assert log_loss(Curved) < np.log(5)
+    assert log_loss(Curved) < log_loss(Multinomial) + 0.02
+
+
+def test_separable_scores_are_no_trouble():
+    ranks = np.repeat(np.arange(3, dtype=np.int32), 50)
+    scores = np.eye(3)[ranks] * 10
+    probabilities = Multinomial.fit(scores, ranks, 3).probabilities(scores)
+    assert np.all(probabilities[np.arange(150), ranks] > 0.9)
+
+
+def test_cumulative_is_monotone_and_sums_to_one():
+    scores, ranks = held_out()
+    boundaries = scores[:, :-1] + scores[:, 1:]
+    probabilities = Cumulative.fit(boundaries, ranks, 5).probabilities(boundaries)
+    assert np.all(probabilities >= 0)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert np.mean(np.argmax(probabilities, axis=1) == ranks) > 0.4
+
+
+def test_probabilities_of_every_model(model):
+    X, y = make_ranked(n_rows=2000, seed=1)
+    fitted = model(probability=True, ranks=[0, 1, 2, 3, 4]).fit(X, y)
+    probabilities = fitted.predict_proba(X)
+    assert probabilities.shape == (2000, 5)
+    assert np.all(probabilities >= 0)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+    assert np.all(probabilities[:, 0] == 0)  # never seen
+    # Better than guessing by the frequencies, whose mean log is -log 4.
+    assert np.mean(np.log(probabilities[np.arange(2000), y])) > -np.log(4) + 0.1
+
+
+def test_the_planes_are_those_of_a_plain_fit(model, ranked):
+    X, y = ranked
+    plain, calibrated = model().fit(X, y), model(probability=True).fit(X, y)
+    np.testing.assert_allclose(calibrated.coef_, plain.coef_, atol=1e-9)
+    np.testing.assert_allclose(calibrated.duality_gap_, plain.duality_gap_, rtol=1e-6)
+    np.testing.assert_array_equal(calibrated.predict(X), plain.predict(X))
+
+
+def test_named_decisions_are_mode_median_and_mean():
+    p = np.array([[0.4, 0.0, 0.25, 0.35], [0.1, 0.2, 0.3, 0.4]])
+    assert decisions.least_cost(p, decisions.cost_matrix("accuracy", 4)).tolist() == [0, 3]
+    assert decisions.least_cost(p, decisions.cost_matrix("mae", 4)).tolist() == [2, 2]
+    assert decisions.least_cost(p, decisions.cost_matrix("mse", 4)).tolist() == [2, 2]
+    never_low = np.array([[0, 0, 0, 0], [9, 0, 1, 1], [9, 1, 0, 1], [9, 1, 1, 0]])
+    assert decisions.least_cost(p, decisions.cost_matrix(never_low, 4)).tolist() == [3, 3]
+
+
+@given(masses)
+def test_decisions_minimise_what_they_name(p):
+    n_ranks = p.shape[1]
+    means = p @ np.arange(n_ranks)
+    answered = decisions.least_cost(p, decisions.cost_matrix("mse", n_ranks))
+    assert np.all(np.abs(answered - means) <= 0.5 + 1e-9)
+    medians = decisions.least_cost(p, decisions.cost_matrix("mae", n_ranks))
+    below, upto = (np.array([row[: k + i].sum() for row, k in zip(p, medians, strict=True)]) for i in (0, 1))
+    assert np.all(below <= 0.5 + 1e-9)
+    assert np.all(upto >= 0.5 - 1e-9)
+
+
+def test_decision_changes_predict(model):
+    X, y = make_ranked(n_rows=1500, seed=2)
+    fitted = model(probability=True, decision="mae").fit(X, y)
+    expected = 1 + np.argmax(np.cumsum(fitted.predict_proba(X), axis=1) >= 0.5 - 1e-12, axis=1)
+    np.testing.assert_array_equal(fitted.predict(X), expected)
+    always_top = model(probability=True, decision=np.ones((4, 4)) - np.eye(4)[:, [3]] * 0 - np.array([0, 0, 0, 1.0])).fit(X, y)
+    assert set(always_top.predict(X)) == {4}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"decision": "mae"}, r"decision must be 'ranker' unless probability=True. Got 'mae'."),
+        ({"decision": "best", "probability": True}, r'decision must be "ranker", "mae", .* Got \'best\'.'),
+        ({"decision": np.ones((2, 2)), "probability": True}, r"decision must be .* shape \(4, 4\). Got shape \(2, 2\)."),
+        ({"probability": "yes"}, r"probability must be True or False. Got 'yes'."),
+    ],
+)
+def test_bad_parameters(ranked, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        NPSVOR(**parameters).fit(*ranked)
+
+
+def test_no_probabilities_without_asking(ranked):
+    fitted = NPSVOR().fit(*ranked)
+    for method in ("predict_proba", "predict_set"):
+        with pytest.raises(AttributeError, match=r"probability=True|has no attribute"):
+            getattr(fitted, method)(ranked[0])
+
+
+@given(masses, st.floats(0.05, 0.99))
+def test_sets_are_intervals_around_the_mode(p, threshold):
+    sets = decisions.rank_sets(p, threshold)
+    for row, members in zip(p, sets, strict=True):
+        inside = np.flatnonzero(members)
+        assert len(inside) > 0
+        assert np.array_equal(inside, np.arange(inside[0], inside[-1] + 1))
+        assert members[np.argmax(row)]
+    wider = decisions.rank_sets(p, min(threshold + 0.2, 1.0))
+    assert np.all(wider >= sets)
+    assert np.all(decisions.rank_sets(p, np.inf))
+
+
+def test_threshold_is_the_conformal_quantile():
+    mass = np.arange(1, 100) / 100  # of 99 rows, the 90 % threshold is the 90th
+    assert decisions.conformal_threshold(mass, 0.9) == 0.9
+    assert decisions.conformal_threshold(mass[:5], 0.9) == np.inf
+
+
+@pytest.mark.parametrize("coverage", [0.7, 0.9])
+def test_coverage_by_simulation(coverage):
+    """Over many draws, new rows have their rank in the set as often as asked, or more often: the most likely rank is always in."""
+    covered, uncut, sizes = [], [], []
+    for seed in range(12):
+        X, y = make_ranked(n_rows=1200, n_columns=40, n_ranks=5, seed=seed)
+        fitted = NPSVOR(probability=True).fit(X[:600], y[:600])
+        sets = fitted.predict_set(X[600:], coverage)
+        new = np.arange(600), y[600:] - 1
+        covered.append(np.mean(sets[new]))
+        sizes.append(sets.sum(axis=1).mean())
+        threshold = decisions.conformal_threshold(fitted.conformity_, coverage)
+        uncut.append(np.mean(decisions.entry_mass(fitted.predict_proba(X[600:]))[new] <= threshold))
+    assert np.mean(uncut) == pytest.approx(coverage, abs=0.03)
+    assert np.mean(covered) >= coverage - 0.03
+    assert np.mean(sizes) < 4
+
+
+def test_sets_in_words(ranked):
+    X, y = ranked
+    sets = NPSVOR(probability=True).fit(X, y).predict_set(X[:3])
+    assert all(word[0] in "1234" for word in decisions.set_in_words(sets, [1, 2, 3, 4]))
+    members = np.array([[True, False, False], [False, True, True]])
+    assert decisions.set_in_words(members, ["low", "mid", "high"]) == ["low", "mid-high"]
+
+
+def test_bad_coverage(ranked):
+    fitted = NPSVOR(probability=True).fit(*ranked)
+    with pytest.raises(ValueError, match=r"coverage must be a number between 0 and 1. Got 90."):
+        fitted.predict_set(ranked[0], 90)

@@ -1,0 +1,29 @@
+"""What the documents promise runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SNIPPETS = [
+    pytest.param(code, id=f"{path.name}-{i}")
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for i, code in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL))
+]
+
+
+@pytest.mark.parametrize("code", SNIPPETS)
+def test_snippet_runs(code, capsys):
+    exec(compile(code, "snippet", "exec"), {})
+    assert "print" not in code or capsys.readouterr().out
+
+
+@pytest.mark.parametrize("module", ["estimators", "search"])
+def test_docstring_examples(module):
+    import doctest
+    import importlib
+
+    failed, attempted = doctest.testmod(importlib.import_module(f"rankplane.{module}"))
+    assert attempted > 0
+    assert failed == 0

@@ -1,0 +1,215 @@
+"""The search over C against what it replaces: one fit per fold and value."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, ShuffleSplit, StratifiedKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from conftest import MODELS, make_ranked
+from rankplane import NPSVOR, SVC, CSearchCV
+from rankplane import metrics as m
+from rankplane.search import settings_of
+
+CS = [0.25, 1.0, 4.0]
+TIGHT = {"tol": 1e-7, "max_iter": 100_000}
+
+
+def fold_by_fold(estimator, X, y, folds, measure=m.mean_absolute_error):
+    """The plain way."""
+    return [measure(y[test], clone(estimator).fit(X[train], y[train]).predict(X[test])) for train, test in folds]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_equals_one_fit_per_fold(model, ranked, n_jobs):
+    X, y = ranked
+    cv = StratifiedKFold(4, shuffle=True, random_state=1)
+    search = CSearchCV(model(**TIGHT), Cs=CS, cv=cv, n_jobs=n_jobs).fit(X, y)
+    for i, C in enumerate(CS):
+        expected = fold_by_fold(model(C=C, **TIGHT), X, y, cv.split(X, y))
+        found = [search.cv_results_[f"split{k}_test_score"][i] for k in range(4)]
+        # A row on a boundary may fall to either side of it.
+        np.testing.assert_allclose(found, expected, atol=1.1 / 30)
+    assert search.best_score_ == np.min(search.cv_results_["mean_test_score"])
+    assert search.best_C_ == CS[search.best_index_]
+    np.testing.assert_array_equal(search.predict(X), model(C=search.best_C_, **TIGHT).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("scoring", ["mae", "mse", "accuracy", "macro_mae", "qwk"])
+def test_scorings(ranked, scoring):
+    X, y = ranked
+    search = CSearchCV(NPSVOR(), Cs=CS, scoring=scoring).fit(X, y)
+    means = search.cv_results_["mean_test_score"]
+    is_better = max if scoring in ("accuracy", "qwk") else min
+    assert search.best_score_ == is_better(means)
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
+
+
+def test_callable_scoring_sees_labels(ranked):
+    X, y = ranked
+    labels = np.array(["a", "b", "c", "d"])
+    search = CSearchCV(NPSVOR(ranks=labels), Cs=CS, scoring=lambda t, p: np.mean(t == p)).fit(X, labels[y - 1])
+    by_name = CSearchCV(NPSVOR(ranks=labels), Cs=CS, scoring="accuracy").fit(X, labels[y - 1])
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_name.cv_results_["mean_test_score"])
+
+
+def test_results_make_a_frame(ranked):
+    import pandas as pd
+
+    frame = pd.DataFrame(CSearchCV(NPSVOR(), Cs=CS).fit(*ranked).cv_results_)
+    assert len(frame) == 3
+    assert {"param_C", "mean_test_score", "std_test_score", "split4_test_score", "n_iter", "is_settled"} <= set(frame.columns)
+
+
+def test_path_ends_where_no_dual_touches_its_bound():
+    """Separable rows: beyond some C the hinge solution has no bounded dual and is the same for all larger C."""
+    X, y = make_ranked(n_rows=60, n_columns=200, density=0.5, seed=1)
+    search = CSearchCV(NPSVOR(**TIGHT), Cs=2.0 ** np.arange(-3, 12), cv=3).fit(X, y)
+    settled = search.cv_results_["is_settled"]
+    assert settled.any()
+    assert not settled[0]
+    assert np.all(np.diff(settled.astype(int)) >= 0)
+    assert np.all(search.cv_results_["n_iter"][settled] == 0)
+    first = int(np.argmax(settled))
+    for fold in range(3):
+        scores = search.cv_results_[f"split{fold}_test_score"]
+        assert len(set(scores[first - 1 :])) == 1
+    squared = CSearchCV(NPSVOR(loss="squared_hinge"), Cs=2.0 ** np.arange(-3, 12), cv=3).fit(X, y)
+    assert not squared.cv_results_["is_settled"].any()
+
+
+def test_two_prices(ranked):
+    X, y = ranked
+    search = CSearchCV(NPSVOR(**TIGHT), Cs=[0.5, 1.0, 2.0], C1s=[0.25, 1.0], cv=3).fit(X, y)
+    assert len(search.cv_results_["params"]) == 6
+    cv = [(np.flatnonzero(~np.isin(np.arange(120), t)), t) for t in np.array_split(np.arange(120), 3)]
+    search = CSearchCV(NPSVOR(**TIGHT), Cs=[0.5, 1.0, 2.0], C1s=[0.25, 1.0], cv=cv).fit(X, y)
+    for i, setting in enumerate(search.cv_results_["params"]):
+        expected = np.mean(fold_by_fold(NPSVOR(**setting, **TIGHT), X, y, cv))
+        assert search.cv_results_["mean_test_score"][i] == pytest.approx(expected, abs=0.02)
+    assert set(search.best_params_) == {"C1", "C2"}
+
+
+def test_paths_share_a_ratio():
+    paths = settings_of([1, 2, 4], [1, 2])
+    assert sum(map(len, paths)) == 6
+    for path in paths:
+        assert len({s["C1"] / s["C2"] for s in path}) == 1
+        assert [s["C2"] for s in path] == sorted(s["C2"] for s in path)
+
+
+@pytest.mark.parametrize("cv", [3, ShuffleSplit(4, test_size=0.3, random_state=0), StratifiedKFold(3)], ids=str)
+def test_splitters(ranked, cv):
+    X, y = ranked
+    search = CSearchCV(NPSVOR(**TIGHT), Cs=[1.0], cv=cv).fit(X, y)
+    if not isinstance(cv, int):
+        expected = np.mean(fold_by_fold(NPSVOR(**TIGHT), X, y, cv.split(X, y)))
+        assert search.best_score_ == pytest.approx(expected, abs=0.02)
+    assert search.n_splits_ == (4 if isinstance(cv, ShuffleSplit) else 3)
+
+
+def test_groups_stay_together(ranked):
+    """Every row four times: with copies on both sides of a split the error looks far too small."""
+    X, y = make_ranked(n_rows=100, n_columns=300, density=0.1, seed=3)
+    X4, y4, groups = sp.vstack([X] * 4).tocsr(), np.tile(y, 4), np.tile(np.arange(100), 4)
+    apart = CSearchCV(NPSVOR(), Cs=[4.0]).fit(X4, y4, groups=groups)
+    mixed = CSearchCV(NPSVOR(), Cs=[4.0]).fit(X4, y4)
+    assert mixed.best_score_ < 0.5 * apart.best_score_
+    by_splitter = CSearchCV(NPSVOR(), Cs=[4.0], cv=GroupKFold(5)).fit(X4, y4, groups=groups)
+    assert by_splitter.best_score_ > 2 * mixed.best_score_
+
+
+def test_a_rank_missing_from_folds(model):
+    X, y = make_ranked(n_rows=80, seed=4)
+    y[0] = 9  # a single row of its rank
+    search = CSearchCV(model(), Cs=CS).fit(X, y)
+    assert search.classes_.tolist() == [1, 2, 3, 4, 9]
+    assert np.isfinite(search.best_score_)
+
+
+def test_weights_reach_the_folds(ranked):
+    X, y = ranked
+    weights = np.where(np.arange(120) % 2, 0.0, 1.0)
+    search = CSearchCV(NPSVOR(**TIGHT), Cs=[1.0], cv=StratifiedKFold(3)).fit(X, y, sample_weight=weights)
+    expected = []
+    for train, test in StratifiedKFold(3).split(X, y):
+        kept = train[weights[train] > 0]
+        expected.append(m.mean_absolute_error(y[test], NPSVOR(**TIGHT).fit(X[kept], y[kept]).predict(X[test])))
+    assert search.best_score_ == pytest.approx(np.mean(expected), abs=0.02)
+
+
+def test_probability_reuses_the_held_out_scores(ranked, monkeypatch):
+    from rankplane.folds import FoldProblem
+
+    calls = []
+    plain = FoldProblem.__init__
+    monkeypatch.setattr(FoldProblem, "__init__", lambda self, *a, **k: (calls.append(1), plain(self, *a, **k))[1])
+    X, y = ranked
+    search = CSearchCV(NPSVOR(probability=True, decision="mae"), Cs=CS).fit(X, y)
+    assert len(calls) == 1
+    probabilities = search.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert search.predict_set(X, 0.8).shape == (120, 4)
+
+
+def test_judges_what_the_estimator_would_predict():
+    """With a decision, the score of a fold is that of a calibrator of the others; for "rps", of its probabilities."""
+    X, y = make_ranked(n_rows=600, seed=4)
+    cv = StratifiedKFold(4, shuffle=True, random_state=0)
+    by_ranker = CSearchCV(NPSVOR(probability=True), Cs=CS, cv=cv, scoring="mse").fit(X, y)
+    by_mean = CSearchCV(NPSVOR(probability=True, decision="mse"), Cs=CS, cv=cv, scoring="mse").fit(X, y)
+    assert np.any(by_ranker.cv_results_["mean_test_score"] != by_mean.cv_results_["mean_test_score"])
+    by_probability = CSearchCV(NPSVOR(probability=True), Cs=CS, cv=cv, scoring="rps").fit(X, y)
+    for i, C in enumerate(CS):
+        mse, rps = [], []
+        for train, test in cv.split(X, y):
+            fitted = NPSVOR(C=C, probability=True, decision="mse").fit(X[train], y[train])
+            mse.append(m.mean_squared_error(y[test], fitted.predict(X[test])))
+            rps.append(m.ranked_probability_score(y[test], fitted.predict_proba(X[test])))
+        # Other folds within the training rows, so only about the same.
+        assert by_mean.cv_results_["mean_test_score"][i] == pytest.approx(np.mean(mse), abs=0.03)
+        assert by_probability.cv_results_["mean_test_score"][i] == pytest.approx(np.mean(rps), abs=0.02)
+    assert by_probability.best_score_ == np.min(by_probability.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scoring": "rps"}, r"scoring must not be 'rps' unless the estimator has probability=True. Got 'rps'."),
+        ({"estimator": "NPSVOR"}, r"estimator must be a model of this package, such as NPSVOR\(\). Got 'NPSVOR'."),
+        ({"Cs": [-1.0]}, r"Cs must be a positive number. Got -1.0."),
+        ({"Cs": []}, r"Cs must name at least one positive number. Got none."),
+        ({"estimator": SVC(), "C1s": [1.0]}, r"C1s must be None for SVC, which has no C1. Got \[1.0\]."),
+        ({"scoring": "luck"}, r"scoring must be one of 'mae', .* Got 'luck'."),
+        ({"cv": 1}, r"cv must be a splitter or a number of folds from 2 to the number of rows, 120. Got 1."),
+        ({"refit": "yes"}, r"refit must be True or False. Got 'yes'."),
+        ({"estimator": NPSVOR(epsilon=-1)}, r"epsilon must be a number that is not negative. Got -1."),
+    ],
+)
+def test_bad_arguments_are_refused(ranked, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        CSearchCV(**{"estimator": NPSVOR(), **arguments}).fit(*ranked)
+
+
+def test_without_refit_there_is_no_prediction(ranked):
+    search = CSearchCV(NPSVOR(), Cs=CS, refit=False).fit(*ranked)
+    assert search.best_C_ in CS
+    with pytest.raises(AttributeError, match="refit=True"):
+        search.predict(ranked[0])
+
+
+def test_verbose_shows_progress(ranked, capsys):
+    CSearchCV(NPSVOR(), Cs=CS, verbose=1).fit(*ranked)
+    assert "CSearchCV(NPSVOR)" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [CSearchCV(MODELS[0](tol=1e-6), Cs=[1.0], cv=2)],
+    expected_failed_checks=lambda _: {
+        "check_classifiers_classes": "trains on text labels without an order, which are refused on purpose",
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
