@@ -35,49 +35,6 @@ class Contest:
         self.answers: dict[str, dict[str, Any]] = {}
         self.expected: tuple[Any, list[str] | None] | None = None
 
-<<<<<<< HEAD
-def measure(task: Task, texts: list[str], modules: dict[str, ModuleType], n_threads: int, n_rounds: int) -> list[dict[str, Any]]:
-    """Seconds per competitor and what it answered, the reference first."""
-    n_train = len(texts) * 7 // 10 if task.is_transform else 0
-    timed = texts[n_train:]
-    seconds: dict[str, list[float]] = {name: [] for name in modules}
-    answers: dict[str, dict[str, Any]] = {}
-    expected: Any = None
-    expected_names: list[str] | None = None
-    for _ in range(n_rounds):
-        for name, module in modules.items():
-            vectorizer = module.make(task, n_threads)
-            if vectorizer is None:
-                continue
-            if task.is_transform:
-                vectorizer.fit(texts[:n_train])
-            gc.collect()
-            start = time.perf_counter()
-            matrix = module.run(vectorizer, timed, task.is_transform)
-            seconds[name].append(time.perf_counter() - start)
-            if name not in answers:
-                names = None if task.is_hashed else names_of(vectorizer)
-                if name == "scikit_learn":
-                    expected, expected_names = matrix, names
-                is_same = agrees(matrix, names, expected, expected_names)
-                if name == "rankplane" and not is_same:
-                    raise SystemExit(f"{task.name}: the answer differs from scikit-learn's; its time means nothing.")
-                answers[name] = {"is_same_answer": is_same, "n_columns": matrix.shape[1], "n_entries": matrix.nnz}
-            del matrix, vectorizer
-    n_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in timed)
-    return [
-        {
-            "competitor": name,
-            "seconds": round(min(own), 4),
-            "all_seconds": [round(value, 4) for value in own],
-            "megabytes_per_second": round(n_bytes / 1e6 / min(own), 1),
-            "times_faster_than_scikit_learn": round(min(seconds["scikit_learn"]) / min(own), 2),
-            **answers[name],
-        }
-        for name, own in seconds.items()
-        if own
-    ]
-=======
     def can(self, module: ModuleType) -> bool:
         return module.make(self.task, self.n_threads) is not None
 
@@ -109,7 +66,6 @@ def measure(task: Task, texts: list[str], modules: dict[str, ModuleType], n_thre
 
     def n_megabytes(self) -> float:
         return sum(len(text.encode("utf-8", "surrogatepass")) for text in self.timed) / 1e6
->>>>>>> 46462f31d1ad521d175dbf0a77c5afb01db021e8
 
 
 def main() -> None:

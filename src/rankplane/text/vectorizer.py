@@ -97,10 +97,6 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ['!', 'good', 'good value', 'not', 'not good', 'value', 'value !']
     """
 
-<<<<<<< HEAD
-    _vocabulary: Vocabulary
-=======
->>>>>>> 46462f31d1ad521d175dbf0a77c5afb01db021e8
     _column_of: dict[str, int] | None
 
     def __init__(
