@@ -173,6 +173,19 @@ def test_judges_what_the_estimator_would_predict():
     assert by_probability.best_score_ == np.min(by_probability.cv_results_["mean_test_score"])
 
 
+def test_probabilities_fit_the_planes():
+    """The planes of the last fit score rows on the scale that the calibrator has learnt, or probabilities would be off."""
+    X, y = make_ranked(n_rows=3000, n_columns=400, density=0.05, seed=6)
+    train, test = slice(2000), slice(2000, None)
+    for loss in ("hinge", "squared_hinge"):
+        found, expected = (
+            CSearchCV(NPSVOR(probability=True, loss=loss, tol=tol, max_iter=100_000), Cs=CS, scoring="rps").fit(X[train], y[train])
+            for tol in (0.1, 1e-3)
+        )
+        scores = [m.ranked_probability_score(y[test], search.predict_proba(X[test])) for search in (found, expected)]
+        assert scores[0] == pytest.approx(scores[1], rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -13,8 +13,7 @@ from benchmarks.common import timed
 from benchmarks.data import Data
 from benchmarks.text import TOKEN
 
-Setting = tuple[int, float]  # epochs, rate
-SETTINGS: tuple[Setting, ...] = ((5, 0.1), (5, 0.5), (10, 0.5), (25, 0.5))
+PATHS = {"rate 0.1, epochs": [5.0, 10.0], "rate 0.5, epochs": [5.0, 10.0]}
 VARIANTS: dict[str, dict[str, Any]] = {"fastText, bigrams": {}}
 
 
@@ -30,19 +29,18 @@ def run(data: Data) -> Predictions:
     texts, texts_test = ([" ".join(TOKEN.findall(t.lower())) for t in part] for part in data.prepared["texts"])
     n_ranks = data.n_ranks
 
-    def fit(part: Part, held_out: Array | None, setting: Setting) -> Ranks:
+    def fit(part: Part, held_out: Array | None, path: str, epochs: float) -> Ranks:
         questions = texts_test if held_out is None else [texts[i] for i in held_out]
         lines = [f"__label__{rank} {texts[i]}" for i, rank in zip(part.rows, part.y, strict=True)]
-        return decoded(probabilities(lines, questions, n_ranks, setting))
+        return decoded(probabilities(lines, questions, n_ranks, float(path.split()[1].rstrip(",")), round(epochs)))
 
-    seconds, (ranks, note) = timed(lambda: tuned(data, SETTINGS, fit))
-    return Predictions(ranks, seconds, f"(epochs, rate) by holdout: {note}")
+    seconds, (ranks, note) = timed(lambda: tuned(data, PATHS, 2.0, fit))
+    return Predictions(ranks, seconds, note)
 
 
-def probabilities(lines: list[str], questions: list[str], n_ranks: int, setting: Setting) -> Array:
+def probabilities(lines: list[str], questions: list[str], n_ranks: int, rate: float, epochs: int) -> Array:
     import fasttext
 
-    epochs, rate = setting
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "train.txt"
         path.write_text("\n".join(lines) + "\n")

@@ -10,9 +10,9 @@ from benchmarks.common import timed
 from benchmarks.data import Data
 from benchmarks.fit.liblinear import missing  # noqa: F401
 
-SETTINGS = {
-    "svc": [f"-s 1 -c {C}" for C in (0.03125, 0.125, 0.5)] + [f"-s 3 -c {C}" for C in (0.0625, 0.25, 1)],
-    "svr": [f"-s 11 -c {C} -p 0.1" for C in (0.03125, 0.125, 0.5)] + [f"-s 13 -c {C} -p 0.1" for C in (0.0625, 0.25, 1)],
+PATHS = {
+    "svc": {"-s 1 -c": [0.125, 0.5], "-s 3 -c": [0.25, 1.0]},
+    "svr": {"-p 0.1 -s 11 -c": [0.125, 0.5], "-p 0.1 -s 13 -c": [0.25, 1.0]},
 }
 VARIANTS: dict[str, dict[str, Any]] = {"LIBLINEAR SVC": {"model": "svc"}, "LIBLINEAR SVR": {"model": "svr"}}
 
@@ -20,10 +20,10 @@ VARIANTS: dict[str, dict[str, Any]] = {"LIBLINEAR SVC": {"model": "svc"}, "LIBLI
 def run(data: Data, model: str) -> Predictions:
     n_ranks = data.n_ranks
 
-    def fit(part: Part, _: Array | None, setting: str) -> Ranks:
-        return for_all(ranks_of(part, setting, n_ranks))
+    def fit(part: Part, _: Array | None, solver: str, C: float) -> Ranks:
+        return for_all(ranks_of(part, f"{solver} {C}", n_ranks))
 
-    seconds, (ranks, note) = timed(lambda: tuned(data, SETTINGS[model], fit))
+    seconds, (ranks, note) = timed(lambda: tuned(data, PATHS[model], 4.0, fit))
     return Predictions(ranks, seconds, note)
 
 

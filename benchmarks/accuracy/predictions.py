@@ -1,8 +1,8 @@
 """What a competitor gives back, and how probabilities become ranks for each measure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,9 +13,9 @@ from benchmarks import answers
 from benchmarks.data import Data
 
 MEASURES = ("accuracy", "mae", "mse")
+MAX_EXTENSIONS = 5
 Array = NDArray[Any]
 Ranks = dict[str, Array]  # by measure
-Setting = TypeVar("Setting")
 
 
 @dataclass
@@ -67,22 +67,47 @@ def holdout(data: Data) -> tuple[Part, Array]:
     return Part(data.X[train], data.y[train], data.X[test], train, False), test
 
 
-def tuned(data: Data, settings: Iterable[Setting], fit: Callable[[Part, Array | None, Setting], Ranks]) -> tuple[Ranks, str]:
+def tuned(
+    data: Data, paths: dict[str, list[float]], factor: float, fit: Callable[[Part, Array | None, str, float], Ranks]
+) -> tuple[Ranks, str]:
     """Ranks of the test rows, for each measure from the setting that is best for it on held-out training rows.
 
-    ``fit(part, held_out, setting)`` trains on the part and ranks its test rows: those of the data set, or the
-    ``held_out`` ones of its training rows.
+    A path is a rising list of values of one setting, such as C of one solver. When the best of all is the last or the
+    first of its path, the path goes on by ``factor``: nobody loses for want of a wider grid. ``fit(part, held_out, path,
+    value)`` trains on the part and ranks its test rows: those of the data set, or the ``held_out`` ones of its training
+    rows.
     """
     part, held_out = holdout(data)
-    found = []
-    for setting in settings:
-        ranks = fit(part, held_out, setting)
-        found.append((setting, {m: answers.measures(ranks[m], data.y[held_out])[m] for m in MEASURES}))
-    best = {m: (max if m == "accuracy" else min)(found, key=lambda entry: entry[1][m])[0] for m in MEASURES}
+    paths = {name: list(values) for name, values in paths.items()}
+    found: dict[tuple[str, float], dict[str, float]] = {}
+    best: dict[str, tuple[str, float]] = {}
+    for _ in range(1 + MAX_EXTENSIONS):
+        for name, values in paths.items():
+            for value in values:
+                if (name, value) not in found:
+                    ranks = fit(part, held_out, name, value)
+                    found[name, value] = {m: answers.measures(ranks[m], data.y[held_out])[m] for m in MEASURES}
+        best = {m: best_setting(found, m) for m in MEASURES}
+        wanted = {(name, next_value(paths[name], value, factor)) for name, value in best.values()}
+        wanted = {(name, value) for name, value in wanted if value is not None}
+        if not wanted:
+            break
+        for name, value in wanted:
+            paths[name] = sorted([*paths[name], value])
+    at_edge = [m for m, (name, value) in best.items() if next_value(paths[name], value, factor) is not None]
     everything = Part(data.X, data.y, data.X_test, np.arange(len(data.y)), True)
-    final: list[tuple[Setting, Ranks]] = []
-    for setting in best.values():
-        if all(setting != done for done, _ in final):
-            final.append((setting, fit(everything, None, setting)))
-    ranks = {m: next(r for s, r in final if s == best[m])[m] for m in MEASURES}
-    return ranks, ", ".join(f"{m}: {best[m]}" for m in MEASURES)
+    final = {setting: fit(everything, None, *setting) for setting in set(best.values())}
+    note = ", ".join(f"{m}: {best[m][0]} {best[m][1]:g}" for m in MEASURES)
+    return {m: final[best[m]][m] for m in MEASURES}, note + (f" (edge of the grid: {', '.join(at_edge)})" if at_edge else "")
+
+
+def best_setting(found: dict[tuple[str, float], dict[str, float]], measure: str) -> tuple[str, float]:
+    sign = 1 if measure == "accuracy" else -1
+    return max(found, key=lambda setting: sign * found[setting][measure])
+
+
+def next_value(values: list[float], value: float, factor: float) -> float | None:
+    """What to try beyond a value at the end of its path; None if the value has neighbours on both sides."""
+    if value == values[-1]:
+        return value * factor
+    return value / factor if value == values[0] else None

@@ -56,12 +56,19 @@ def at_least_as_good(ours: dict[str, float], theirs: dict[str, float]) -> dict[s
 
 
 def judged(lines: list[Line]) -> list[Line]:
-    """The lines of one data set with the column that compares them with ours."""
-    ours = next((line["measures"] for line in lines if line["competitor"] == rankplane.OURS), None)
+    """The lines of one data set with the column that compares each rival with our models, in each measure."""
+    ours = {line["competitor"]: line["measures"] for line in lines if line["competitor"] in rankplane.VARIANTS}
     for line in lines:
-        is_rival = ours is not None and line["measures"] is not None and line["competitor"] != rankplane.OURS
-        line["ours_is_at_least_as_good"] = at_least_as_good(ours, line["measures"]) if is_rival else None
+        is_rival = line["measures"] is not None and line["competitor"] not in rankplane.VARIANTS
+        line["ours_is_at_least_as_good"] = (
+            {name: at_least_as_good(found, line["measures"]) for name, found in ours.items()} if is_rival else None
+        )
     return lines
+
+
+def losses(verdict: dict[str, dict[str, bool]] | None, name: str) -> list[str]:
+    """The measures in which a rival is better than our model of that name."""
+    return [m for m in MEASURES if verdict is not None and not verdict.get(name, {}).get(m, True)]
 
 
 def measure(data: Data, runs: dict[str, Callable[[Data], Predictions]]) -> list[Line]:
@@ -87,13 +94,14 @@ def show(lines: list[Line]) -> None:
     table = Table("competitor", title=f"{about['name']}: {about['rows']:,} rows, {about['test_rows']:,} test rows")
     for column in (*MEASURES, "seconds"):
         table.add_column(column, justify="right")
-    table.add_column("better than ours in")
+    for name in rankplane.VARIANTS:
+        table.add_column(f"beats {name} in")
     table.add_column("note")
     for line in lines:
         found, verdict = line["measures"], line["ours_is_at_least_as_good"]
         cells = ["-" if found is None else f"{found[m]:.4f}" for m in MEASURES]
-        lost = "" if verdict is None else ", ".join(m for m in MEASURES if not verdict[m])
-        table.add_row(line["competitor"], *cells, f"{line['seconds']:.1f}", lost, line["note"])
+        lost = [", ".join(losses(verdict, name)) for name in rankplane.VARIANTS]
+        table.add_row(line["competitor"], *cells, f"{line['seconds']:.1f}", *lost, line["note"])
     (Console() if sys.stdout.isatty() else Console(width=180)).print(table)
 
 

@@ -87,45 +87,54 @@ class LogisticProblem:
         """The gradient of the pull, towards equal weights of all ranks: no rank is special, not even the last."""
         return np.asarray(self.pull[:, None] * (W - W.mean(axis=1, keepdims=True)))
 
-    def objective(self, W: Floats) -> float:
+    def objective(self, W: Floats) -> tuple[float, Floats]:
+        """Its value, and the probabilities, which the gradient needs too."""
         z = self.F @ W
-        top = z.max(axis=1, keepdims=True)
-        log_sums = top[:, 0] + np.log(np.exp(z - top).sum(axis=1))
-        return float(np.sum(log_sums) - np.sum(z * self.target) + 0.5 * np.sum(self.pulled(W) * W))
+        z -= z.max(axis=1, keepdims=True)
+        odds = np.exp(z)
+        sums = odds.sum(axis=1)
+        value = np.sum(np.log(sums)) - np.sum(z[self.target > 0]) + 0.5 * np.sum(self.pulled(W) * W)
+        return float(value), odds / sums[:, None]
 
     def curvature(self, W: Floats) -> Floats:
-        """The Hessian: one product of all (rank, input) pairs, less on the diagonal blocks."""
-        # In single precision: it only steers the steps, whose worth is measured in double.
-        F = self.F.astype(np.float32)
-        P = softmax(self.F @ W)[:, :-1].astype(np.float32)
-        n_rows, n_inputs = F.shape
+        """The Hessian: one product of all (rank, input) pairs, less on the diagonal blocks.
+
+        From a sample of many rows, and in single precision: it only steers the steps, whose worth is measured exactly.
+        """
+        n_rows, n_inputs = self.F.shape
+        rows = self.sample() if n_rows > 2 * self.SAMPLE else np.arange(n_rows)
+        F = self.F[rows].astype(np.float32)
+        P = softmax(self.F[rows] @ W)[:, :-1].astype(np.float32)
         n_free = P.shape[1]
-        pairs = (P[:, :, None] * F[:, None, :]).reshape(n_rows, n_free * n_inputs)
+        pairs = (P[:, :, None] * F[:, None, :]).reshape(len(rows), n_free * n_inputs)
         hessian = -(pairs.T @ pairs).astype(np.float64)
         for rank in range(n_free):
             block = slice(rank * n_inputs, (rank + 1) * n_inputs)
-            hessian[block, block] += pairs[:, block].T @ F + 1e-9 * n_rows * np.eye(n_inputs)
-        hessian += np.kron(np.eye(n_free) - 1 / (n_free + 1), np.diag(self.pull))
+            hessian[block, block] += pairs[:, block].T @ F
+        hessian *= n_rows / len(rows)
+        hessian += np.kron(np.eye(n_free) - 1 / (n_free + 1), np.diag(self.pull)) + 1e-9 * n_rows * np.eye(len(hessian))
         return np.asarray(hessian)
+
+    def sample(self) -> NDArray[np.intp]:
+        return np.random.default_rng(0).choice(len(self.F), self.SAMPLE, replace=False)
 
     def minimum(self) -> Floats:
         """Newton's method, first on a sample of the rows, which settles all but the last digits at little cost."""
         W = np.zeros((self.F.shape[1], len(self.present)))
         n_rows = len(self.F)
         if n_rows > 2 * self.SAMPLE:
-            some = np.random.default_rng(0).choice(n_rows, self.SAMPLE, replace=False)
-            share = self.SAMPLE / n_rows
+            some, share = self.sample(), self.SAMPLE / n_rows
             sample = replace(self, F=self.F[some], target=self.target[some], pull=share * self.pull)
             if np.all(sample.target.any(axis=0)):
                 W = sample.minimum()
-        value = self.objective(W)
+        value, P = self.objective(W)
         for _ in range(self.MAX_STEPS):
-            gradient = self.F.T @ (softmax(self.F @ W) - self.target) + self.pulled(W)
+            gradient = self.F.T @ (P - self.target) + self.pulled(W)
             step: Floats = -np.linalg.solve(self.curvature(W), self.flat(gradient)).astype(np.float64)
             before = value
             while True:  # halve until it helps; far from the minimum a full step may overshoot
                 trial = self.stepped(W, step)
-                value = self.objective(trial)
+                value, P = self.objective(trial)
                 if value <= before or np.max(np.abs(step)) < 1e-9:
                     break
                 step /= 2

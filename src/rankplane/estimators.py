@@ -1,9 +1,9 @@
-"""The six linear models as scikit-learn estimators.
+"""The linear models as scikit-learn estimators.
 
 An estimator is a table (what each rank asks of each plane) and a ranker (how scores become ranks); everything else is shared.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,41 @@ class SVC(LinearOrdinal):
 
     def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
         return values[:, 1:] - values[:, :-1]
+
+
+@model
+class Committee(LinearOrdinal):
+    """A plane through each rank (NPSVOR) and one around it (one against the rest), in one solve, heard together.
+
+    The two see order and membership, and err differently: probabilities calibrated on the scores of both predict better than
+    those of either. ``loss`` is that of the planes through the ranks; the others charge linearly. The ranker, without
+    probabilities, is that of NPSVOR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane import Committee
+    >>> X = np.linspace(0, 1, 40)[:, None]
+    >>> Committee(C=10).fit(X, np.repeat([1, 2, 3, 4], 10)).predict([[0.0], [1.0]])
+    array([1, 4])
+    """
+
+    loss: tables.Loss = "squared_hinge"
+    probability: bool = True
+    decision: Any = "mae"
+    epsilon: float = 0.1
+    fit_intercept: bool = True
+
+    def _table(self, n_ranks: int) -> Table:
+        through = tables.npsvor(n_ranks, self.C, self.C, self.epsilon, self.loss)
+        around = tables.one_against_rest(n_ranks, self.C, "hinge")
+        return np.concatenate([through, around], axis=2)
+
+    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
+        return rankers.ordered(plane_scores[:, :n_ranks])
+
+    def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
+        return values[:, : n_ranks - 1] + values[:, 1:n_ranks]
 
 
 @model

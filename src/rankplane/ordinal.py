@@ -278,15 +278,17 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The rank of each row, by ``decision``."""
-        n_ranks = len(self.classes_) if hasattr(self, "classes_") else 0
+        check_is_fitted(self)
+        n_ranks = len(self.classes_)
         if isinstance(self.decision, str) and self.decision == "ranker":
-            return np.asarray(self.classes_[self._rank(self.plane_scores(X), n_ranks)] if n_ranks else self.plane_scores(X))
+            return np.asarray(self.classes_[self._rank(self.plane_scores(X), n_ranks)])
         cost = decisions.cost_matrix(self.decision, n_ranks)
         return np.asarray(self.classes_[decisions.least_cost(self.predict_proba(X), cost)])
 
     @available_if(has_probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the ranks, shape (n_rows, n_ranks), columns in rank order. Needs ``probability=True``."""
+        check_is_fitted(self)
         return self.calibrator_.probabilities(self.plane_scores(X))
 
     @available_if(has_probability)  # type: ignore[untyped-decorator]

@@ -199,9 +199,12 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         return self
 
     def _refit(self, model: LinearOrdinal, problem: Problem, folds: Folds, point: FoldScores) -> LinearOrdinal:
-        planes = solve_planes(
-            problem.X, model._table(problem.n_ranks), problem.table_rows, problem.options, row_weights=problem.row_weights
-        )
+        options = problem.options
+        if model.probability:
+            # The calibrator learns from scores that a long walk has settled; planes that stop early score differently.
+            options = replace(options, tol=0.1 * options.tol)
+        table = model._table(problem.n_ranks)
+        planes = solve_planes(problem.X, table, problem.table_rows, options, row_weights=problem.row_weights)
         model._adopt(problem, planes)
         if model.probability:
             model._calibrate(problem, folds, point.held_out)
