@@ -45,6 +45,7 @@ lint: $(DONE)/run $(DONE)/lint ## Check style, types, layers, and warnings of th
 
 sanitize: $(DONE)/build ## Run the tests of the core under the address and undefined-behaviour sanitizers
 	@$(call cmake_build,sanitize,-DRANKPLANE_SANITIZE=ON -DRANKPLANE_CORE_TESTS=ON)
+	@build/sanitize/tests/core/fuzz_tokenizer 10 1
 	@build/sanitize/tests/core/core_tests
 
 format: $(DONE)/lint ## Rewrite the sources the way lint wants them
