@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "bind_text.hpp"
 #include "columns.hpp"
 #include "isa.hpp"
 #include "parts.hpp"
@@ -328,6 +329,7 @@ NB_MODULE(_core, module) {
     bind_sparse<double, std::int64_t>(module);
     bind_dense<float>(module);
     bind_dense<double>(module);
+    bind_text(module);
     module.def("isa", [] { return std::string(name_of(isa_in_use())); });
     module.def("isas", [] {
         std::vector<std::string> names;

@@ -1,0 +1,196 @@
+// Python documents as bytes: views of UTF-8, without a copy wherever Python or Arrow already holds UTF-8.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/unicode.hpp"
+
+namespace rankplane::text {
+
+namespace nb = nanobind;
+
+inline bool is_ascii(PyObject* string) {
+#if defined(Py_LIMITED_API)
+    const nb::object answer = nb::steal(PyObject_CallMethod(string, "isascii", nullptr));
+    if (!answer.is_valid()) throw nb::python_error();
+    return answer.ptr() == Py_True;
+#else
+    return PyUnicode_IS_ASCII(string);
+#endif
+}
+
+inline nb::str to_str(std::string_view text) {
+    PyObject* const string = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogatepass");
+    if (string == nullptr) throw nb::python_error();
+    return nb::steal<nb::str>(string);
+}
+
+// Views, and what keeps their bytes alive.
+class Documents {
+  public:
+    Documents(const char* encoding, const char* errors)
+        : encoding_(encoding), errors_(errors), is_utf8_(std::string_view(encoding) == "utf-8") {}
+
+    const std::vector<std::string_view>& views() const { return views_; }
+    std::size_t n_bytes() const { return n_bytes_; }
+    void clear() {
+        views_.clear();
+        kept_.clear();
+        n_bytes_ = 0;
+    }
+
+    void add(nb::handle document) {
+        if (PyUnicode_Check(document.ptr())) {
+            add_str(document);
+        } else if (PyBytes_Check(document.ptr())) {
+            add_bytes(document);
+        } else if (is_missing(document)) {
+            views_.emplace_back();
+        } else {
+            throw nb::type_error(("documents must be str, bytes, None or NaN. Got " + type_name(document) + ".").c_str());
+        }
+        n_bytes_ += views_.back().size();
+    }
+
+    // For ASCII the view is of the str itself. Asking a str for UTF-8 otherwise makes it keep a copy for as long as it lives;
+    // ours lives as long as this object.
+    void add_str(nb::handle string) {
+        if (is_ascii(string.ptr())) {
+            Py_ssize_t size = 0;
+            const char* const text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
+            if (text == nullptr) throw nb::python_error();
+            kept_.push_back(nb::borrow(string));
+            views_.emplace_back(text, static_cast<std::size_t>(size));
+            return;
+        }
+        PyObject* bytes = PyUnicode_AsUTF8String(string.ptr());
+        if (bytes == nullptr) {
+            PyErr_Clear();
+            bytes = PyUnicode_AsEncodedString(string.ptr(), "utf-8", "surrogatepass");
+        }
+        if (bytes == nullptr) throw nb::python_error();
+        kept_.push_back(nb::steal(bytes));
+        views_.push_back(view_of(bytes));
+    }
+
+  private:
+    static std::string_view view_of(PyObject* bytes) {
+        char* text = nullptr;
+        Py_ssize_t size = 0;
+        if (PyBytes_AsStringAndSize(bytes, &text, &size) != 0) throw nb::python_error();
+        return {text, static_cast<std::size_t>(size)};
+    }
+
+    static std::string type_name(nb::handle object) { return nb::cast<std::string>(object.type().attr("__name__")); }
+
+    static bool is_missing(nb::handle document) {
+        if (document.is_none()) return true;
+        if (PyFloat_Check(document.ptr())) {
+            const double number = PyFloat_AsDouble(document.ptr());
+            return number != number;
+        }
+        const std::string name = type_name(document);
+        return name == "NAType" || name == "NaTType";
+    }
+
+    void add_bytes(nb::handle bytes) {
+        const std::string_view view = view_of(bytes.ptr());
+        const auto* const begin = reinterpret_cast<const unsigned char*>(view.data());
+        if (is_utf8_ && is_utf8(begin, begin + view.size())) {
+            kept_.push_back(nb::borrow(bytes));
+            views_.push_back(view);
+            return;
+        }
+        const nb::object decoded = nb::steal(PyUnicode_FromEncodedObject(bytes.ptr(), encoding_, errors_));
+        if (!decoded.is_valid()) throw nb::python_error();
+        add_str(decoded);
+    }
+
+    const char* encoding_;
+    const char* errors_;
+    bool is_utf8_;
+    std::vector<std::string_view> views_;
+    std::vector<nb::object> kept_;
+    std::size_t n_bytes_ = 0;
+};
+
+// The Arrow C data interface: the three structures of its specification, with the fields that we do not read left unnamed.
+struct ArrowSchema {
+    const char* format;
+    const char *name, *metadata;
+    std::int64_t flags, n_children;
+    ArrowSchema** children;
+    ArrowSchema* dictionary;
+    void (*release)(ArrowSchema*);
+    void* private_data;
+};
+struct ArrowArray {
+    std::int64_t length, null_count, offset, n_buffers, n_children;
+    const void** buffers;
+    ArrowArray** children;
+    ArrowArray* dictionary;
+    void (*release)(ArrowArray*);
+    void* private_data;
+};
+struct ArrowStream {
+    int (*get_schema)(ArrowStream*, ArrowSchema*);
+    int (*get_next)(ArrowStream*, ArrowArray*);
+    const char* (*get_last_error)(ArrowStream*);
+    void (*release)(ArrowStream*);
+    void* private_data;
+};
+
+// Ends with its release function called, as the interface asks.
+template <class Structure> struct Released : Structure {
+    Released() : Structure{} {}
+    Released(const Released&) = delete;
+    Released& operator=(const Released&) = delete;
+    ~Released() {
+        if (this->release != nullptr) this->release(this);
+    }
+};
+
+enum class ArrowText { none, narrow, wide, view };
+
+inline ArrowText text_of(const ArrowSchema& schema) {
+    const std::string_view format = schema.format;
+    if (schema.dictionary != nullptr) return ArrowText::none;
+    if (format == "u") return ArrowText::narrow;
+    if (format == "U") return ArrowText::wide;
+    return format == "vu" ? ArrowText::view : ArrowText::none;
+}
+
+inline std::vector<std::string_view> arrow_views(const ArrowArray& array, ArrowText kind) {
+    const auto* const valid = static_cast<const std::uint8_t*>(array.buffers[0]);
+    const auto is_null = [&](std::int64_t i) { return valid != nullptr && (valid[i / 8] >> (i % 8) & 1) == 0; };
+    const auto piece = [&](const void* bytes, std::int64_t begin, std::int64_t size) {
+        return std::string_view(static_cast<const char*>(bytes) + begin, static_cast<std::size_t>(size));
+    };
+    std::vector<std::string_view> views;
+    views.reserve(static_cast<std::size_t>(array.length));
+    for (std::int64_t i = array.offset; i < array.offset + array.length; ++i) {
+        if (is_null(i)) {
+            views.emplace_back();
+        } else if (kind == ArrowText::narrow) {
+            const auto* const starts = static_cast<const std::int32_t*>(array.buffers[1]);
+            views.push_back(piece(array.buffers[2], starts[i], starts[i + 1] - starts[i]));
+        } else if (kind == ArrowText::wide) {
+            const auto* const starts = static_cast<const std::int64_t*>(array.buffers[1]);
+            views.push_back(piece(array.buffers[2], starts[i], starts[i + 1] - starts[i]));
+        } else {
+            // Four numbers: size, then up to 12 bytes of text, or a prefix, a buffer and a place in it.
+            const auto* const view = static_cast<const std::int32_t*>(array.buffers[1]) + 4 * i;
+            views.push_back(view[0] <= 12 ? piece(view + 1, 0, view[0]) : piece(array.buffers[2 + view[2]], view[3], view[0]));
+        }
+    }
+    return views;
+}
+
+}  // namespace rankplane::text
