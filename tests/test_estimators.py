@@ -17,7 +17,7 @@ import rankplane
 from conftest import MODELS, make_ranked
 from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, RedSVM
 
-TIGHT = {"tol": 1e-8, "max_iter": 100_000}
+TIGHT = {"tol": 1e-8, "max_iter": 2_000_000}
 NO_ORDER = {"check_classifiers_classes": "trains on text labels without an order, which are refused on purpose"}
 
 

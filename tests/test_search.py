@@ -153,9 +153,30 @@ def test_probability_reuses_the_held_out_scores(ranked, monkeypatch):
     assert search.predict_set(X, 0.8).shape == (120, 4)
 
 
+def test_judges_what_the_estimator_would_predict():
+    """With a decision, the score of a fold is that of a calibrator of the others; for "rps", of its probabilities."""
+    X, y = make_ranked(n_rows=600, seed=4)
+    cv = StratifiedKFold(4, shuffle=True, random_state=0)
+    by_ranker = CSearchCV(NPSVOR(probability=True), Cs=CS, cv=cv, scoring="mse").fit(X, y)
+    by_mean = CSearchCV(NPSVOR(probability=True, decision="mse"), Cs=CS, cv=cv, scoring="mse").fit(X, y)
+    assert np.any(by_ranker.cv_results_["mean_test_score"] != by_mean.cv_results_["mean_test_score"])
+    by_probability = CSearchCV(NPSVOR(probability=True), Cs=CS, cv=cv, scoring="rps").fit(X, y)
+    for i, C in enumerate(CS):
+        mse, rps = [], []
+        for train, test in cv.split(X, y):
+            fitted = NPSVOR(C=C, probability=True, decision="mse").fit(X[train], y[train])
+            mse.append(m.mean_squared_error(y[test], fitted.predict(X[test])))
+            rps.append(m.ranked_probability_score(y[test], fitted.predict_proba(X[test])))
+        # Other folds within the training rows, so only about the same.
+        assert by_mean.cv_results_["mean_test_score"][i] == pytest.approx(np.mean(mse), abs=0.03)
+        assert by_probability.cv_results_["mean_test_score"][i] == pytest.approx(np.mean(rps), abs=0.02)
+    assert by_probability.best_score_ == np.min(by_probability.cv_results_["mean_test_score"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"scoring": "rps"}, r"scoring must not be 'rps' unless the estimator has probability=True. Got 'rps'."),
         ({"estimator": "NPSVOR"}, r"estimator must be a model of this package, such as NPSVOR\(\). Got 'NPSVOR'."),
         ({"Cs": [-1.0]}, r"Cs must be a positive number. Got -1.0."),
         ({"Cs": []}, r"Cs must name at least one positive number. Got none."),

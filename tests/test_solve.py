@@ -41,7 +41,7 @@ def data(n_rows=60, dtype=np.float64, seed=1):
 
 
 def tight(X, table, rows, **options):
-    return solve_planes(X, table, rows, tol=1e-8, max_iter=100_000, **options)
+    return solve_planes(X, table, rows, tol=1e-8, max_iter=2_000_000, **options)
 
 
 @pytest.mark.parametrize("n_sweeps", [1, 3])

@@ -1,11 +1,14 @@
 """From plane scores to probabilities of the ranks.
 
-Both calibrators are trained on held-out scores, rows scored by planes that never saw them; scores of training rows would
+The calibrators are trained on held-out scores, rows scored by planes that never saw them; scores of training rows would
 promise too much. They have the same shape: ``fit(scores, ranks, n_ranks)``, ``probabilities(scores)``, and arrays that a model
 file can hold.
 
 ``Multinomial`` is logistic regression on all scores: P(r) is proportional to exp(a_r . f + b_r), with a weak pull of ``a`` to
 zero. A Newton step costs one product of the scores with themselves per pair of ranks, and a handful of steps suffice.
+
+``Curved`` is the same on twice the inputs: each score and its distance from the plane. The odds of a rank may then fall on both
+sides of its plane, where a straight line can only rise or fall.
 
 ``Cumulative`` asks of each boundary how likely the row is above it, by a logistic curve of that boundary's score, and forces
 the answers to fall from boundary to boundary.
@@ -48,16 +51,20 @@ class LogisticProblem:
     present: NDArray[np.intp]
 
     PULL = 1e-3  # towards zero, per row, shared by the weights of a rank
+    LEAST_PULL = 1.0  # in all, so that a few hundred rows do not promise too much
+    LEAST_CURVED_PULL = 10.0
     MAX_STEPS = 30
     ENOUGH = 1e-7  # objective per row that a further step would have to gain
     SAMPLE = 4096
 
     @classmethod
-    def of(cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int) -> Self:
+    def of(cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int, n_straight: int) -> Self:
+        """Inputs after the first ``n_straight`` are held back more firmly: few rows do not show how scores bend."""
         present = np.flatnonzero(np.bincount(ranks, minlength=n_ranks))
         scale = np.append(spread(scores.astype(np.float64)), 1.0)
         F = np.column_stack([scores, np.ones(len(scores))]) / scale
         pull = np.full(F.shape[1], cls.PULL * len(F) / F.shape[1])
+        pull = np.maximum(pull, np.where(np.arange(F.shape[1]) < n_straight, cls.LEAST_PULL, cls.LEAST_CURVED_PULL))
         pull[-1] = 0.0
         return cls(F, (ranks[:, None] == present).astype(np.float64), pull, scale, present)
 
@@ -76,11 +83,15 @@ class LogisticProblem:
         moved[:, :-1] += step.reshape(W.shape[1] - 1, len(W)).T
         return moved
 
+    def pulled(self, W: Floats) -> Floats:
+        """The gradient of the pull, towards equal weights of all ranks: no rank is special, not even the last."""
+        return np.asarray(self.pull[:, None] * (W - W.mean(axis=1, keepdims=True)))
+
     def objective(self, W: Floats) -> float:
         z = self.F @ W
         top = z.max(axis=1, keepdims=True)
         log_sums = top[:, 0] + np.log(np.exp(z - top).sum(axis=1))
-        return float(np.sum(log_sums) - np.sum(z * self.target) + 0.5 * np.sum(self.pull[:, None] * W**2))
+        return float(np.sum(log_sums) - np.sum(z * self.target) + 0.5 * np.sum(self.pulled(W) * W))
 
     def curvature(self, W: Floats) -> Floats:
         """The Hessian: one product of all (rank, input) pairs, less on the diagonal blocks."""
@@ -93,7 +104,8 @@ class LogisticProblem:
         hessian = -(pairs.T @ pairs).astype(np.float64)
         for rank in range(n_free):
             block = slice(rank * n_inputs, (rank + 1) * n_inputs)
-            hessian[block, block] += pairs[:, block].T @ F + np.diag(self.pull + 1e-9 * n_rows)
+            hessian[block, block] += pairs[:, block].T @ F + 1e-9 * n_rows * np.eye(n_inputs)
+        hessian += np.kron(np.eye(n_free) - 1 / (n_free + 1), np.diag(self.pull))
         return np.asarray(hessian)
 
     def minimum(self) -> Floats:
@@ -108,7 +120,7 @@ class LogisticProblem:
                 W = sample.minimum()
         value = self.objective(W)
         for _ in range(self.MAX_STEPS):
-            gradient = self.F.T @ (softmax(self.F @ W) - self.target) + self.pull[:, None] * W
+            gradient = self.F.T @ (softmax(self.F @ W) - self.target) + self.pulled(W)
             step: Floats = -np.linalg.solve(self.curvature(W), self.flat(gradient)).astype(np.float64)
             before = value
             while True:  # halve until it helps; far from the minimum a full step may overshoot
@@ -125,13 +137,17 @@ class LogisticProblem:
 
 @dataclass(frozen=True)
 class Multinomial:
-    """``weights`` is ``(scores + 1, ranks)``, the last row the intercepts; minus infinity there marks a rank never seen."""
+    """``weights`` is ``(inputs + 1, ranks)``, the last row the intercepts; minus infinity there marks a rank never seen."""
 
     weights: Floats
 
+    @staticmethod
+    def inputs(scores: NDArray[Any]) -> NDArray[Any]:
+        return scores
+
     @classmethod
     def fit(cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int) -> Self:
-        problem = LogisticProblem.of(scores, ranks, n_ranks)
+        problem = LogisticProblem.of(cls.inputs(scores), ranks, n_ranks, scores.shape[1])
         return cls(problem.unscaled(problem.minimum(), n_ranks))
 
     @classmethod
@@ -140,7 +156,8 @@ class Multinomial:
 
         Those are one Newton step away from the first: removing a part adds its gradient, and takes its share of the curvature.
         """
-        problem = LogisticProblem.of(np.concatenate(scores), np.concatenate(ranks), n_ranks)
+        inputs = cls.inputs(np.concatenate(scores))
+        problem = LogisticProblem.of(inputs, np.concatenate(ranks), n_ranks, scores[0].shape[1])
         W = problem.minimum()
         ends = np.cumsum([len(part) for part in scores])
         factor: Floats = np.linalg.inv(problem.curvature(W)).astype(np.float64)
@@ -154,7 +171,19 @@ class Multinomial:
         return cls(problem.unscaled(W, n_ranks)), left_out
 
     def probabilities(self, scores: NDArray[Any]) -> Floats:
-        return softmax(scores @ self.weights[:-1] + self.weights[-1])
+        return softmax(self.inputs(scores) @ self.weights[:-1] + self.weights[-1])
+
+
+@dataclass(frozen=True)
+class Curved(Multinomial):
+    """Multinomial on the scores and their distances from the planes: ``sqrt(1 + score^2) - 1``, a parabola near the plane that
+    goes on straight far from it, so that no outlier is squared.
+    """
+
+    @staticmethod
+    def inputs(scores: NDArray[Any]) -> NDArray[Any]:
+        scores = scores.astype(np.float64)
+        return np.column_stack([scores, np.sqrt(1 + scores**2) - 1])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankplane import decisions, tables, validation
-from rankplane.calibration import Multinomial
+from rankplane.calibration import Curved
 from rankplane.explanations import Explanation, TopFeatures, explain_rows, top_columns
 from rankplane.folds import FoldProblem, Folds, make_folds
 from rankplane.planes import Planes, scores
@@ -261,7 +261,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A row's conformity comes from a calibrator of the other folds, so that no row judges itself.
         """
         ranks = [problem.rank_numbers[test] for test in folds.test]
-        self.calibrator_, of_others = Multinomial.fit_leaving_out(held_out, ranks, problem.n_ranks)
+        self.calibrator_, of_others = Curved.fit_leaving_out(held_out, ranks, problem.n_ranks)
         conformity = []
         for calibrator, scores_there, ranks_there in zip(of_others, held_out, ranks, strict=True):
             entered = decisions.entry_mass(calibrator.probabilities(scores_there))

@@ -17,10 +17,11 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankplane import validation
+from rankplane import decisions, validation
+from rankplane.calibration import Curved
 from rankplane.estimators import NPSVOR
 from rankplane.folds import FoldProblem, Folds, FoldScores, make_folds
-from rankplane.metrics import MEASURES
+from rankplane.metrics import MEASURES, ranked_probability_score
 from rankplane.ordinal import LinearOrdinal, Problem
 from rankplane.progress import search_progress
 from rankplane.solve import solve_planes
@@ -63,6 +64,12 @@ def settings_of(Cs: ArrayLike, C1s: ArrayLike | None) -> list[list[Setting]]:
     return [sorted(path, key=lambda setting: setting["C2"]) for _, path in sorted(paths.items())]
 
 
+def held_out_probabilities(held_out: list[NDArray[Any]], ranks: list[NDArray[np.int32]], n_ranks: int) -> list[NDArray[np.float64]]:
+    """Of each fold's rows, by a calibrator of the other folds."""
+    _, of_others = Curved.fit_leaving_out(held_out, ranks, n_ranks)
+    return [calibrator.probabilities(scores) for calibrator, scores in zip(of_others, held_out, strict=True)]
+
+
 class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Search C (or C1 and C2 of NPSVOR) by cross-validation, then fit with the best.
 
@@ -76,8 +83,9 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         Values of C1, for NPSVOR: all pairs with ``Cs`` are tried.
     cv : int, splitter or iterable of index pairs, default=5
         A number makes stratified folds, which keep groups together if ``fit`` is given any.
-    scoring : {"mae", "mse", "accuracy", "macro_mae", "qwk"} or callable ``(y_true, y_pred) -> float``, default="mae"
-        A callable's larger values are better. Scores are reported as they are, an error as an error.
+    scoring : {"mae", "mse", "accuracy", "macro_mae", "qwk", "rps"} or callable ``(y_true, y_pred) -> float``, default="mae"
+        A callable's larger values are better. Scores are reported as they are, an error as an error. What is judged is what the
+        estimator would predict: ranks by its ``decision``, or for "rps", the ranked probability score, its probabilities.
     n_jobs : int, optional
         Threads, also of the final fit.
     refit : bool, default=True
@@ -202,18 +210,29 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
     def _measure(self) -> tuple[Callable[[Any, Any], float], bool]:
         if callable(self.scoring):
             return self.scoring, True
-        return MEASURES[validation.check_choice("scoring", self.scoring, tuple(MEASURES))]
+        name = validation.check_choice("scoring", self.scoring, (*MEASURES, "rps"))
+        if name == "rps" and not self.estimator.probability:
+            raise ValueError("scoring must not be 'rps' unless the estimator has probability=True. Got 'rps'.")
+        return (ranked_probability_score, False) if name == "rps" else MEASURES[name]
 
     @staticmethod
     def _fold_scores(
         model: LinearOrdinal, problem: Problem, folds: Folds, point: FoldScores, measure: Callable[[Any, Any], float]
     ) -> list[float]:
         """The measure on each fold. Ranks count by their places, as everywhere; a callable sees the labels."""
+        ranks = [problem.rank_numbers[test] for test in folds.test]
+        if measure is ranked_probability_score:
+            probabilities = held_out_probabilities(point.held_out, ranks, problem.n_ranks)
+            places = range(problem.n_ranks)
+            return [ranked_probability_score(r, p, ranks=places) for r, p in zip(ranks, probabilities, strict=True)]
         labels = problem.order if measure not in [m for m, _ in MEASURES.values()] else np.arange(problem.n_ranks)
-        return [
-            float(measure(labels[problem.rank_numbers[test]], labels[model._rank(held_out, problem.n_ranks)]))
-            for test, held_out in zip(folds.test, point.held_out, strict=True)
-        ]
+        if isinstance(model.decision, str) and model.decision == "ranker":
+            answers = [model._rank(held_out, problem.n_ranks) for held_out in point.held_out]
+        else:
+            cost = decisions.cost_matrix(model.decision, problem.n_ranks)
+            probabilities = held_out_probabilities(point.held_out, ranks, problem.n_ranks)
+            answers = [decisions.least_cost(p, cost) for p in probabilities]
+        return [float(measure(labels[r], labels[a])) for r, a in zip(ranks, answers, strict=True)]
 
     @staticmethod
     def _results(

@@ -187,9 +187,11 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def vocabulary_(self) -> dict[str, int]:
-        """Column of each n-gram; made when asked for, since it takes longer than the matrix."""
+        """Column of each n-gram; made when first asked for, since it takes longer than the matrix."""
         self._check_has_vocabulary()
-        return {name: column for column, name in enumerate(self._vocabulary.names())}
+        if self._column_of is None:
+            self._column_of = {name: column for column, name in enumerate(self._vocabulary.names())}
+        return self._column_of
 
     def _check_has_vocabulary(self) -> None:
         if self.hashing is not None:
@@ -255,6 +257,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             kept[(-occurrences).argsort()[: settings.max_features]] = 1
             vocabulary.keep_columns(kept)
         self._vocabulary = vocabulary
+        self._column_of: dict[str, int] | None = None
         self._is_joined = is_joined
         self.n_documents_ = n_documents
         if settings.use_idf:
@@ -289,6 +292,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             on_progress=bar.phase("writing", n_documents),
         )
         return _to_csr(parts, n_documents, 2**settings.hashing)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return state | {"_column_of": None} if "_column_of" in state else state
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.hashing is not None or hasattr(self, "_vocabulary")

@@ -1,0 +1,3 @@
+"""How well everyone predicts: accuracy, MAE and MSE on the same test rows, each competitor with the decision that suits
+the measure.
+"""

@@ -1,0 +1,56 @@
+"""fastText with bigrams on two threads, epochs and rate by a holdout; mode, median and rounded mean of its
+probabilities. It reads the same tokens as the vectorizer, joined by spaces.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accuracy.predictions import Array, Part, Predictions, Ranks, decoded, tuned
+from benchmarks.common import timed
+from benchmarks.data import Data
+from benchmarks.text import TOKEN
+
+Setting = tuple[int, float]  # epochs, rate
+SETTINGS: tuple[Setting, ...] = ((5, 0.1), (5, 0.5), (10, 0.5), (25, 0.5))
+VARIANTS: dict[str, dict[str, Any]] = {"fastText, bigrams": {}}
+
+
+def missing() -> str | None:
+    try:
+        import fasttext  # noqa: F401
+    except ImportError:
+        return "fastText (fasttext-wheel) is not installed"
+    return None
+
+
+def run(data: Data) -> Predictions:
+    texts, texts_test = ([" ".join(TOKEN.findall(t.lower())) for t in part] for part in data.prepared["texts"])
+    n_ranks = data.n_ranks
+
+    def fit(part: Part, held_out: Array | None, setting: Setting) -> Ranks:
+        questions = texts_test if held_out is None else [texts[i] for i in held_out]
+        lines = [f"__label__{rank} {texts[i]}" for i, rank in zip(part.rows, part.y, strict=True)]
+        return decoded(probabilities(lines, questions, n_ranks, setting))
+
+    seconds, (ranks, note) = timed(lambda: tuned(data, SETTINGS, fit))
+    return Predictions(ranks, seconds, f"(epochs, rate) by holdout: {note}")
+
+
+def probabilities(lines: list[str], questions: list[str], n_ranks: int, setting: Setting) -> Array:
+    import fasttext
+
+    epochs, rate = setting
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.txt"
+        path.write_text("\n".join(lines) + "\n")
+        model = fasttext.train_supervised(str(path), epoch=epochs, lr=rate, wordNgrams=2, thread=2, verbose=0)
+    found = np.zeros((len(questions), n_ranks))
+    for row, question in enumerate(questions):
+        # Its own predict fails with numpy 2; this is what it calls.
+        for share, label in model.f.predict(question + "\n", n_ranks, 0.0, "strict"):
+            found[row, int(label.removeprefix("__label__"))] = share
+    # A text without any known word has no answer: all ranks are then equally likely.
+    return np.where(found.sum(axis=1, keepdims=True) > 0, found, 1.0 / n_ranks)

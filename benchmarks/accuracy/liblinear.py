@@ -1,0 +1,44 @@
+"""LIBLINEAR's SVC (``-s 1``, ``-s 3``) and SVR (``-s 11``, ``-s 13``, rounded): loss and C by a holdout."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accuracy.predictions import Array, Part, Predictions, Ranks, for_all, tuned
+from benchmarks.common import timed
+from benchmarks.data import Data
+from benchmarks.fit.liblinear import missing  # noqa: F401
+
+SETTINGS = {
+    "svc": [f"-s 1 -c {C}" for C in (0.03125, 0.125, 0.5)] + [f"-s 3 -c {C}" for C in (0.0625, 0.25, 1)],
+    "svr": [f"-s 11 -c {C} -p 0.1" for C in (0.03125, 0.125, 0.5)] + [f"-s 13 -c {C} -p 0.1" for C in (0.0625, 0.25, 1)],
+}
+VARIANTS: dict[str, dict[str, Any]] = {"LIBLINEAR SVC": {"model": "svc"}, "LIBLINEAR SVR": {"model": "svr"}}
+
+
+def run(data: Data, model: str) -> Predictions:
+    n_ranks = data.n_ranks
+
+    def fit(part: Part, _: Array | None, setting: str) -> Ranks:
+        return for_all(ranks_of(part, setting, n_ranks))
+
+    seconds, (ranks, note) = timed(lambda: tuned(data, SETTINGS[model], fit))
+    return Predictions(ranks, seconds, note)
+
+
+def ranks_of(part: Part, setting: str, n_ranks: int) -> Array:
+    from liblinear.liblinear import problem
+    from liblinear.liblinearutil import train
+
+    # LIBLINEAR orders its rows by the C library's rand(): without a seed every run gives another answer.
+    ctypes.CDLL(None).srand(1)
+    found = train(problem((part.y + 1).astype(np.float64), part.X.astype(np.float64)), f"{setting} -B 1 -q")
+    n_columns = found.nr_feature
+    n_planes = 1 if found.is_regression_model() or found.nr_class == 2 else found.nr_class
+    weights = np.ctypeslib.as_array(found.w, (n_columns + 1, n_planes))
+    scores = part.X_test[:, :n_columns] @ weights[:-1] + weights[-1]
+    if found.is_regression_model():
+        return np.clip(np.rint(scores[:, 0]), 1, n_ranks).astype(int) - 1
+    labels = np.array(found.get_labels()) - 1
+    return np.asarray(labels[np.argmax(scores, axis=1)] if n_planes > 1 else np.where(scores[:, 0] > 0, *labels))

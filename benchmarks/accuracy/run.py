@@ -1,0 +1,129 @@
+"""Everyone predicts the same test rows: ``python -m benchmarks.accuracy.run``.
+
+All text sets of the data folder with the features "default", every competitor on the same matrix (fastText reads the
+tokens themselves), settings chosen without the test rows. Times include the choice of settings.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import data as data_sets
+from benchmarks.accuracy import fasttext_bigrams, liblinear, mord_at, rankplane, sklearn_logistic
+from benchmarks.accuracy.predictions import MEASURES, Predictions
+from benchmarks.common import Log, console, data_folder, progress, read_lines
+from benchmarks.data import Data
+
+MODULES: tuple[ModuleType, ...] = (rankplane, liblinear, sklearn_logistic, fasttext_bigrams, mord_at)
+SETS = [
+    "treebank:default",
+    "moviereview:default",
+    "clothing:default",
+    "video:default",
+    "tablets:default",
+    "largemovie:default",
+    "douban:default",
+    "mobilephone:default",
+    "tripadvisor:default",
+    "tripadvisor_250k:default",
+]
+Line = dict[str, Any]
+
+
+def competitors(only: str, mord_limit: float) -> dict[str, Callable[[Data], Predictions]]:
+    """Those that can run here; the others are named."""
+    found: dict[str, Callable[[Data], Predictions]] = {}
+    for module in MODULES:
+        if reason := module.missing():
+            console.print(f"{', '.join(module.VARIANTS)}: left out, {reason}.")
+            continue
+        for name, options in module.VARIANTS.items():
+            if only.lower() in name.lower():
+                extra = {"limit": mord_limit} if module is mord_at else {}
+                found[name] = partial(module.run, **options, **extra)
+    return found
+
+
+def at_least_as_good(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, bool]:
+    """By measure; larger is better for accuracy, smaller for the errors."""
+    return {m: ours[m] >= theirs[m] if m == "accuracy" else ours[m] <= theirs[m] for m in MEASURES}
+
+
+def judged(lines: list[Line]) -> list[Line]:
+    """The lines of one data set with the column that compares them with ours."""
+    ours = next((line["measures"] for line in lines if line["competitor"] == rankplane.OURS), None)
+    for line in lines:
+        is_rival = ours is not None and line["measures"] is not None and line["competitor"] != rankplane.OURS
+        line["ours_is_at_least_as_good"] = at_least_as_good(ours, line["measures"]) if is_rival else None
+    return lines
+
+
+def measure(data: Data, runs: dict[str, Callable[[Data], Predictions]]) -> list[Line]:
+    lines = []
+    with progress(data.name, len(runs)) as advance:
+        for name, run in runs.items():
+            advance(name)
+            found = run(data)
+            lines.append(
+                {
+                    "data": data.describe() | {"split_by_review": data.groups is not None},
+                    "competitor": name,
+                    "measures": found.measures(data),
+                    "seconds": round(found.seconds, 3),
+                    "note": found.note,
+                }
+            )
+    return lines
+
+
+def show(lines: list[Line]) -> None:
+    about = lines[0]["data"]
+    table = Table("competitor", title=f"{about['name']}: {about['rows']:,} rows, {about['test_rows']:,} test rows")
+    for column in (*MEASURES, "seconds"):
+        table.add_column(column, justify="right")
+    table.add_column("better than ours in")
+    table.add_column("note")
+    for line in lines:
+        found, verdict = line["measures"], line["ours_is_at_least_as_good"]
+        cells = ["-" if found is None else f"{found[m]:.4f}" for m in MEASURES]
+        lost = "" if verdict is None else ", ".join(m for m in MEASURES if not verdict[m])
+        table.add_row(line["competitor"], *cells, f"{line['seconds']:.1f}", lost, line["note"])
+    (Console() if sys.stdout.isatty() else Console(width=180)).print(table)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.accuracy.run", description=__doc__)
+    parser.add_argument("--data", help="folder of parquet files (default: ../shared/data if it is there)")
+    parser.add_argument("--sets", nargs="+", default=SETS, help="data sets, as benchmarks/data.py names them")
+    parser.add_argument("--mord-limit", type=float, default=150.0, help="seconds before mord is given up")
+    parser.add_argument("--only", default="", help="competitors whose name holds this; the others' last lines stay")
+    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
+    options = parser.parse_args(arguments)
+    folder = data_folder(options.data)
+    runs = competitors(options.only, options.mord_limit)
+    log = Log("accuracy")
+    for name in options.sets:
+        if reason := data_sets.why_not(name, folder):
+            console.print(reason)
+            continue
+        with console.status(f"{name}: loading, or making it for the first time"):
+            data = data_sets.load(name, folder)
+            if folder is not None:
+                data.prepared["texts"] = data_sets.texts_of(data, folder)
+        lines = measure(data, runs)
+        older = {line["competitor"]: line for line in read_lines("accuracy") if line["data"]["name"] == name}
+        lines = judged(lines + [line for who, line in older.items() if who not in runs])
+        show(lines)
+        if not options.no_save:
+            for line in lines[: len(runs)]:
+                log.write(**line)
+
+
+if __name__ == "__main__":
+    main()
