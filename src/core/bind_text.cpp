@@ -284,11 +284,13 @@ void learn(Vocabulary& vocabulary, BoundCorpus& corpus, std::size_t max_n, std::
 }
 
 // Terms of the corpus become terms of the vocabulary; what it does not know stands between them.
-void apply(const Vocabulary& vocabulary, BoundCorpus& corpus, const nb::object& on_progress) {
+void apply(Vocabulary& vocabulary, BoundCorpus& corpus, const nb::object& on_progress) {
+    // With the GIL, since several threads may transform with the same vocabulary.
+    const Interner& terms = vocabulary.searchable_terms();
     Control control;
     watch(control, on_progress, [&] {
         std::vector<std::uint32_t> known(corpus.strings().size());
-        for (std::size_t i = 0; i < known.size(); ++i) known[i] = vocabulary.terms().find(corpus.strings()[i]);
+        for (std::size_t i = 0; i < known.size(); ++i) known[i] = terms.find(corpus.strings()[i]);
         for (std::vector<std::uint32_t>& map : corpus.term_of()) {
             for (std::uint32_t& term : map) term = term == dropped ? dropped : known[term];
         }

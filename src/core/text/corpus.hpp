@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -114,11 +115,16 @@ class Corpus {
     Merged merge() const {
         Merged merged;
         merged.strings = interners_[0].copy();
+        std::size_t n_strings = 0;
+        for (const Interner& own : interners_) n_strings += own.size();
+        merged.strings.reserve(n_strings);
         for (std::size_t owner = 0; owner < interners_.size(); ++owner) {
             const Interner& own = interners_[owner];
             std::vector<std::uint32_t> number_of(own.size());
-            for (std::size_t i = 0; i < own.size(); ++i) {
-                number_of[i] = owner == 0 ? static_cast<std::uint32_t>(i) : merged.strings.intern(own[i]);
+            if (owner == 0) {
+                std::iota(number_of.begin(), number_of.end(), 0U);
+            } else {
+                merged.strings.intern_all(own.size(), number_of.data(), [&](std::size_t i) { return own[i]; });
             }
             merged.number_of.push_back(std::move(number_of));
         }

@@ -66,6 +66,7 @@ class Interner {
         other.mask_ = mask_;
         other.starts_ = starts_;
         other.bytes_ = bytes_;
+        other.n_indexed_ = n_indexed_;
         return other;
     }
 
@@ -74,6 +75,30 @@ class Interner {
     std::size_t size() const { return starts_.size() - 1; }
     std::string_view operator[](std::size_t id) const { return {bytes_.data() + starts_[id], starts_[id + 1] - starts_[id]}; }
     std::size_t n_bytes() const { return bytes_.size(); }
+
+    // Makes room for so many strings, so that the table need not grow step by step.
+    void reserve(std::size_t n_strings) {
+        std::size_t n_slots = slots_.size();
+        while (n_strings * 2 > n_slots) n_slots *= 2;
+        if (n_slots > slots_.size()) resize(n_slots);
+    }
+
+    // Adds a string that is known to be new. It is not found until `index` is called.
+    void append(std::string_view string) {
+        bytes_.insert(bytes_.end(), string.begin(), string.end());
+        starts_.push_back(bytes_.size());
+    }
+    void index() {
+        if (n_indexed_ == size()) return;
+        reserve(size());
+        for (; n_indexed_ < size(); ++n_indexed_) {
+            const std::string_view string = (*this)[n_indexed_];
+            const Key key = key_of(string.data(), string.size());
+            std::size_t place = key.hash & mask_;
+            while (slots_[place].id_plus_one != 0) place = (place + 1) & mask_;
+            slots_[place] = {key.bits, key.size, static_cast<std::uint32_t>(n_indexed_ + 1)};
+        }
+    }
 
     void prefetch(const Key& key) const { __builtin_prefetch(slots_.data() + (key.hash & mask_)); }
 
@@ -87,16 +112,31 @@ class Interner {
         std::size_t place = locate(key, text);
         if (slots_[place].id_plus_one == 0) {
             if ((size() + 1) * 2 > slots_.size()) {
-                grow();
+                resize(slots_.size() * 2);
                 place = locate(key, text);
             }
             bytes_.insert(bytes_.end(), text, text + key.size);
             starts_.push_back(bytes_.size());
             slots_[place] = {key.bits, key.size, static_cast<std::uint32_t>(size())};
+            n_indexed_ = size();
         }
         return slots_[place].id_plus_one - 1U;
     }
     std::uint32_t intern(std::string_view string) { return intern(key_of(string.data(), string.size()), string.data()); }
+
+    // ids[i] = number of get(i), for i < n, with slots fetched ahead.
+    template <class Get> void intern_all(std::size_t n, std::uint32_t* ids, const Get& get) {
+        constexpr std::size_t ahead = 8;
+        Key keys[ahead];
+        for (std::size_t i = 0; i < n + ahead; ++i) {
+            if (i >= ahead) ids[i - ahead] = intern(keys[i % ahead], get(i - ahead).data());
+            if (i < n) {
+                const std::string_view string = get(i);
+                keys[i % ahead] = key_of(string.data(), string.size());
+                prefetch(keys[i % ahead]);
+            }
+        }
+    }
 
   private:
     static constexpr std::size_t first_n_slots = std::size_t{1} << 10;
@@ -142,9 +182,9 @@ class Interner {
         }
     }
 
-    void grow() {
+    void resize(std::size_t n_slots) {
         Buffer<Slot> old = std::move(slots_);
-        slots_ = Buffer<Slot>(old.size() * 2);
+        slots_ = Buffer<Slot>(n_slots);
         mask_ = slots_.size() - 1;
         for (std::size_t i = 0; i < old.size(); ++i) {
             const Slot& slot = old[i];
@@ -160,6 +200,7 @@ class Interner {
     std::size_t mask_;
     std::vector<std::size_t> starts_;
     std::vector<char> bytes_;
+    std::size_t n_indexed_ = 0;
 };
 
 }  // namespace rankplane::text

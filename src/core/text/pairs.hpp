@@ -80,7 +80,7 @@ class PairTable {
 
     // values[i] = value of (prefixes[i], terms[i]) or none, for i < n; none stands for no prefix or no term. May be in place.
     void find_all(const std::uint32_t* prefixes, const std::uint32_t* terms, std::size_t n, std::uint32_t* values) const {
-        constexpr std::size_t ahead = 16;
+        constexpr std::size_t ahead = 32;
         struct Waiting {
             Run run;
             std::uint32_t place, term;

@@ -109,6 +109,11 @@ class Vocabulary {
     }
 
     const Interner& terms() const { return terms_; }
+    // The terms, ready to be searched. A fit alone has no need of that.
+    const Interner& searchable_terms() {
+        terms_.index();
+        return terms_;
+    }
     const std::vector<Level>& levels() const { return levels_; }
     std::size_t n_columns() const { return n_columns_; }
     std::size_t n_entries() const { return n_entries_; }
@@ -129,7 +134,7 @@ class Vocabulary {
         terms_ = Interner();
         for (std::uint32_t r = 0; r < kept.size(); ++r) {
             rank[kept[r]] = r;
-            terms_.intern(strings[kept[r]]);
+            terms_.append(strings[kept[r]]);
             levels_[0].n_documents.push_back(counts.n_documents[kept[r]]);
             levels_[0].n_occurrences.push_back(counts.n_occurrences[kept[r]]);
         }
