@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankplane import estimators
 from rankplane._core import Vocabulary
-from rankplane.calibration import Multinomial
+from rankplane.calibration import Curved, Multinomial
 from rankplane.files import replacing
 from rankplane.ordinal import LinearOrdinal
 from rankplane.search import CSearchCV
@@ -43,6 +43,7 @@ STORED_TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1", "|b1", "
 MODELS: dict[str, type[LinearOrdinal]] = {
     name: getattr(estimators, name) for name in ("NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR")
 }
+CALIBRATORS: dict[str, type[Multinomial]] = {"Multinomial": Multinomial, "Curved": Curved}
 NO_COLUMN = 2**32 - 1
 
 
@@ -135,7 +136,10 @@ class Writer:
         fitted = {name: self.value(name, getattr(model, name)) for name in held if name not in ("coef_", "calibrator_")}
         fitted["weights"] = self.weights(np.ascontiguousarray(model.coef_.T))
         if "calibrator_" in held:
-            fitted["calibrator"] = self.array(model.calibrator_.weights)
+            kind = type(model.calibrator_).__name__
+            if CALIBRATORS.get(kind) is not type(model.calibrator_):
+                raise ValueError(f"A model file holds calibrators of the kinds {', '.join(CALIBRATORS)}. Got {kind}.")
+            fitted["calibrator"] = {"kind": kind, "weights": self.array(model.calibrator_.weights)}
         return fitted
 
     def weights(self, weights: NDArray[Any]) -> dict[str, Any]:
@@ -332,6 +336,7 @@ class Reader:
         vocabulary = Vocabulary.__new__(Vocabulary)
         vocabulary.__setstate__((bytes(self.array(fitted["terms"])), self.array(fitted["ends"]), levels))
         vectorizer._vocabulary = vocabulary
+        vectorizer._column_of = None
         vectorizer._is_joined = bool(fitted["is_joined"])
         vectorizer.n_documents_ = int(fitted["n_documents"])
         if "idf" in fitted:
@@ -346,7 +351,8 @@ class Reader:
                 setattr(model, name, self.value(stored))
         model.coef_ = self.weights(fitted["weights"]).T
         if "calibrator" in fitted:
-            model.calibrator_ = Multinomial(self.array(fitted["calibrator"]))
+            stored = fitted["calibrator"]
+            setattr(model, "calibrator_", CALIBRATORS[stored["kind"]](self.array(stored["weights"])))  # noqa: B010
         if model.coef_.ndim != 2 or model.coef_.shape[1] != model.n_features_in_:
             raise ValueError("the weights do not match the number of columns")
         return model
