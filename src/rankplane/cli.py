@@ -1,4 +1,4 @@
-"""The command ``rankplane``: train, predict, evaluate, explain.
+"""The command ``rankplane``: train, predict, evaluate, explain, report, demo.
 
 The only file that prints and exits. Whatever goes wrong on the user's side is one line on standard error and exit code 2; a
 traceback means a bug.
@@ -14,11 +14,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-from rankplane import display, modelfile, training, writing
+from rankplane import demo, display, modelfile, training, writing
 from rankplane.decisions import set_in_words
-from rankplane.highlights import text_pulls
+from rankplane.files import replacing
+from rankplane.highlights import shaded, text_pulls
 from rankplane.reading import Batch, InputError, fingerprint, line_batches, read_all, read_batches
+from rankplane.report import make_report
 from rankplane.training import Choices, Inputs, Rows
 
 app = typer.Typer(
@@ -66,12 +69,16 @@ def train(
     seed: Annotated[int, typer.Option(help="Of the split and the solver.")] = DEFAULTS.seed,
     jobs: Annotated[int | None, typer.Option(help="Threads; -1 for all processors.")] = DEFAULTS.jobs,
     compact: Annotated[float | None, typer.Option(help="Drop small weights; no score changes by more than this.")] = None,
+    report: Annotated[str | None, typer.Option(help="Write a page about the model, measured on the held-out rows.")] = None,
     as_json: Json = False,
 ) -> None:
     """Train a model on a file of ranked texts or rows, measure it, and write it to one file."""
     choices = Choices(model=model, preset=preset, C=C, decision=decision, holdout=0 if test else holdout, seed=seed, jobs=jobs)
     choices.check()
-    check_folder(output)
+    for path in [output, *([report] if report else [])]:
+        check_folder(path)
+    if report and not test and not holdout:
+        raise InputError("--report needs rows to measure on: use --holdout or --test.")
     order = split_names(ranks)
     batch = read_all(file)
     inputs = Inputs.of(batch, file, target=target, text=text or [], group=group, ranks=order)
@@ -84,13 +91,29 @@ def train(
     trained = training.train(rows, inputs, choices, test_rows, verbose)
     metadata = {"fingerprint": fingerprint(file), "source": os.path.basename(file)} | trained.metadata
     modelfile.save_model(trained.pipeline, output, compact=compact, metadata=metadata)
+    if report:
+        write_page(
+            report,
+            trained.pipeline,
+            modelfile.read_metadata(output),
+            inputs,
+            trained.test,
+            test or f"rows held out of {os.path.basename(file)}",
+        )
     if as_json:
         printed({"model": output, **metadata, "telling": [vars(top) for top in telling(trained.pipeline)]})
         return
     display.show_search(console, metadata["search"])
     display.show_metrics(console, metadata["metrics"], "Held out" if test is None else test)
     display.show_terms(console, telling(trained.pipeline))
-    console.print(f"Written: [bold]{output}[/bold] ({os.path.getsize(output):,} bytes)")
+    for path in [output, *([report] if report else [])]:
+        console.print(f"Written: [bold]{escape(path)}[/bold] ({os.path.getsize(path):,} bytes)")
+
+
+def write_page(path: str, pipeline: Any, metadata: dict[str, Any], inputs: Inputs, rows: Rows, source: str) -> None:
+    page = make_report(pipeline, metadata, inputs, rows, os.path.basename(source) if os.path.exists(source) else source)
+    with replacing(path) as file:
+        file.write(page.encode("utf-8", "replace"))
 
 
 def telling(pipeline: Any) -> Any:
@@ -250,13 +273,36 @@ def explain(
         shares = {str(label): float(share) for label, share in zip(order, probabilities, strict=True)}
         printed({"prediction": answer.item(), "probabilities": shares, "boundaries": [vars(b) for b in boundaries]})
         return
-    console.print(f"{inputs.target}: [bold]{answer}[/bold]")
+    console.print(f"{escape(inputs.target)}: [bold]{escape(str(answer))}[/bold]")
     display.show_probabilities(console, order, probabilities, answer.item())
     if inputs.kind == "text":
-        console.print(display.coloured(text, text_pulls(pipeline, text)))
+        console.print(display.coloured(shaded(text, text_pulls(pipeline, text))))
         console.print("[green]green[/green] pulls up, [red]red[/red] pulls down")
     for boundary in boundaries:
         console.print(str(boundary), style="dim", highlight=False, markup=False)
+
+
+@app.command(name="report")
+def report_command(
+    model: ModelFile,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with their true ranks that the model was not trained on.")],
+    output: Annotated[str, typer.Option("-o", "--output", help="Where to write the page.")],
+) -> None:
+    """Write a page about a model: plots, errors and settings, readable without a network."""
+    check_folder(output)
+    pipeline, inputs, metadata = opened_model(model)
+    rows = rows_to_test(file, inputs, pipeline.classes_)
+    write_page(output, pipeline, metadata, inputs, rows, file)
+    print(f"Written: {output}")
+
+
+@app.command(name="demo")
+def demo_command(
+    output: Annotated[str, typer.Option("-o", "--output", help="Folder for the model and the page.")] = ".",
+) -> None:
+    """Train on sentences that people rated, tell the story, and write a page about the model."""
+    check_folder(os.path.join(output, demo.MODEL))
+    demo.run(output)
 
 
 def in_words(error: BaseException) -> str:

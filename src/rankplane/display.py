@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -20,7 +21,7 @@ def bar(share: float, width: int = 30) -> str:
 
 def show_data(console: Console, source: str, notes: dict[str, Any]) -> None:
     counts = notes["ranks"]
-    console.print(f"[bold]{source}[/bold]: {notes['rows']:,} rows, {len(counts)} ranks")
+    console.print(f"[bold]{escape(source)}[/bold]: {notes['rows']:,} rows, {len(counts)} ranks")
     table = Table(box=None, pad_edge=False, show_header=False)
     most = max(counts.values())
     for rank, count in counts.items():
@@ -97,19 +98,10 @@ def show_probabilities(console: Console, order: Sequence[Any], probabilities: ND
     console.print(table)
 
 
-def coloured(text: str, pulls: Sequence[tuple[int, int, float]]) -> Text:
-    """The text with pieces ``(start, end, pull)`` in green where they pull up and red where they pull down."""
-    strength = np.zeros(len(text))
-    for start, end, pull in pulls:
-        strength[start:end] += pull
-    most = float(np.max(np.abs(strength), initial=0)) or 1.0
-    shown = Text(text)
-    start = 0
-    for end in range(1, len(text) + 1):
-        if end == len(text) or strength[end] != strength[start]:
-            share = strength[start] / most
-            if abs(share) > 0.05:
-                colour = "green" if share > 0 else "red"
-                shown.stylize(f"bold {colour}" if abs(share) > 0.5 else colour, start, end)
-            start = end
+def coloured(pieces: Sequence[tuple[str, float]]) -> Text:
+    """Pieces of a text in green where they pull up and red where they pull down."""
+    shown = Text()
+    for piece, share in pieces:
+        colour = "green" if share > 0 else "red"
+        shown.append(piece, style="" if abs(share) <= 0.05 else f"bold {colour}" if abs(share) > 0.5 else colour)
     return shown

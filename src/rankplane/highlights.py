@@ -1,5 +1,6 @@
 """Where in a text the columns are that pull its rank up or down."""
 
+import itertools
 import re
 from typing import Any
 
@@ -45,3 +46,13 @@ def text_pulls(pipeline: Pipeline, text: str) -> list[Pull]:
     spans = [span for span in term_spans(pipeline[0], text) if span[2] in pulls]
     columns: NDArray[np.intp] = np.array([column for _, _, column in spans], dtype=np.intp)
     return [(start, end, pulls[column] / int(np.sum(columns == column))) for start, end, column in spans]
+
+
+def shaded(text: str, pulls: list[Pull]) -> list[tuple[str, float]]:
+    """The text in pieces of equal pull, from -1 to 1, the strongest at one of the ends."""
+    strength = np.zeros(len(text))
+    for start, end, pull in pulls:
+        strength[start:end] += pull
+    most = float(np.max(np.abs(strength), initial=0)) or 1.0
+    cuts = [0, *(np.flatnonzero(np.diff(strength)) + 1).tolist(), len(text)]
+    return [(text[start:end], float(strength[start]) / most) for start, end in itertools.pairwise(cuts) if end > start]

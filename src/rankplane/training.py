@@ -197,6 +197,7 @@ class Trained:
 
     pipeline: Pipeline
     metadata: dict[str, Any]
+    test: Rows
 
 
 def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None, verbose: int = 0) -> Trained:
@@ -242,7 +243,7 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
         "search": search,
         "metrics": measured(pipeline, test, train_rows.labels) if len(test.labels) else None,
     }
-    return Trained(pipeline, metadata)
+    return Trained(pipeline, metadata, test)
 
 
 def measured(pipeline: Pipeline, test: Rows, train_labels: NDArray[Any]) -> dict[str, Any]:
