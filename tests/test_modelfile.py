@@ -5,6 +5,7 @@ import os
 import struct
 import time
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -251,3 +252,11 @@ def test_a_million_columns_load_quickly(tmp_path):
     found = load_model(tmp_path / "m")
     assert time.perf_counter() - start < 1
     assert found.coef_.shape == (5, n_columns)
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "models").glob("*.rankplane")), ids=lambda path: path.stem)
+def test_files_of_every_format_stay_readable(path):
+    expected = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    found = load_model(path)
+    assert found.predict(expected["texts"]).tolist() == expected["ranks"]
+    np.testing.assert_allclose(found.predict_proba(expected["texts"]), expected["probabilities"], atol=1e-5)
