@@ -236,9 +236,7 @@ def test_hashing_equals_hashing_vectorizer(settings, analyzer):
     if analyzer == "char_wb" and "stop_words" in settings:
         pytest.skip("characters know no stop words")
     documents = [*ENGLISH, *ACCENTS, *CHINESE]
-    theirs = HashingVectorizer(n_features=2**12, alternate_sign=False, analyzer=analyzer, **settings).transform(
-        documents
-    )
+    theirs = HashingVectorizer(n_features=2**12, alternate_sign=False, analyzer=analyzer, **settings).transform(documents)
     if analyzer == "word":
         settings = settings | {"token_pattern": SKLEARN_PATTERN}
     vectorizer = TextVectorizer(hashing=12, sublinear_tf=False, analyzer=analyzer, **{"ngram_range": (1, 1)} | settings)
@@ -261,9 +259,7 @@ def test_works_in_a_grid_search_over_a_pipeline():
     documents = ["good fine", "fine good good", "bad awful", "awful bad bad"] * 6
     target = [1, 1, 0, 0] * 6
     pipeline = make_pipeline(TextVectorizer(), LogisticRegression())
-    search = GridSearchCV(
-        pipeline, {"textvectorizer__min_df": [1, 2], "textvectorizer__ngram_range": [(1, 1), (1, 2)]}, cv=2
-    )
+    search = GridSearchCV(pipeline, {"textvectorizer__min_df": [1, 2], "textvectorizer__ngram_range": [(1, 1), (1, 2)]}, cv=2)
     search.fit(documents, target)
     assert search.best_score_ == 1.0
     assert clone(pipeline).fit(np.array(documents), target).score(documents, target) == 1.0

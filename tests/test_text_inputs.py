@@ -45,9 +45,7 @@ CONTAINERS = {
     "pyarrow sliced": lambda documents: pa.array(["skipped", *documents, "skipped"])[1:-1],
     "pyarrow chunked": lambda documents: pa.chunked_array([documents[:2], [], documents[2:]], pa.string()),
     "pyarrow dictionary": lambda documents: pa.array(documents).dictionary_encode(),
-    "batches": lambda documents: iter(
-        [documents[:2], np.array(documents[2:4], dtype=object), pl.Series(documents[4:])]
-    ),
+    "batches": lambda documents: iter([documents[:2], np.array(documents[2:4], dtype=object), pl.Series(documents[4:])]),
     "list of batches": lambda documents: [documents[:3], documents[3:]],
     "nan": lambda documents: [float("nan") if document is None else document for document in documents],
     "pandas na": lambda documents: [pd.NA if document is None else document for document in documents],

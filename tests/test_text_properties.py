@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rankplane._core import Corpus
 from sklearn.feature_extraction.text import strip_accents_ascii, strip_accents_unicode
 
+from rankplane._core import Corpus
 from rankplane.text.code_points import code_points
 
 STRIP = {None: str, "ascii": strip_accents_ascii, "unicode": strip_accents_unicode}
-ALPHABET = st.one_of(
-    st.characters(), st.sampled_from("aAzZ09_ !?\t\n.,éÉßİıΣσς\u0301\u00ad'·ﬁ½今😀\ud800\x00\x1c\u2028")
-)
+ALPHABET = st.one_of(st.characters(), st.sampled_from("aAzZ09_ !?\t\n.,éÉßİıΣσς\u0301\u00ad'·ﬁ½今😀\ud800\x00\x1c\u2028"))
 TEXTS = st.text(ALPHABET, max_size=200)
 
 
@@ -105,9 +103,7 @@ def test_bytes_are_those_that_python_decodes(data):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(TEXTS, max_size=40), st.integers(1, 4))
 def test_tokens_do_not_depend_on_threads(documents, n_threads):
-    corpus = Corpus(
-        code_points(True, None), analyzer="word", min_length=1, marks="", min_n=1, max_n=1, n_threads=n_threads
-    )
+    corpus = Corpus(code_points(True, None), analyzer="word", min_length=1, marks="", min_n=1, max_n=1, n_threads=n_threads)
     corpus.add(documents, "utf-8", "strict", None)
     expected = {word for document in documents for word in re.findall(r"\w+", document.lower())}
     assert set(corpus.tokens()) == expected

@@ -54,9 +54,7 @@ def agrees(matrix: Any, names: list[str] | None, expected: Any, expected_names: 
     return bool(np.array_equal(matrix.indices, expected.indices) and np.allclose(matrix.data, expected.data, 0, 1e-6))
 
 
-def measure(
-    task: Task, texts: list[str], modules: dict[str, ModuleType], n_threads: int, n_rounds: int
-) -> list[dict[str, Any]]:
+def measure(task: Task, texts: list[str], modules: dict[str, ModuleType], n_threads: int, n_rounds: int) -> list[dict[str, Any]]:
     """Seconds per competitor and what it answered, the reference first."""
     n_train = len(texts) * 7 // 10 if task.is_transform else 0
     timed = texts[n_train:]

@@ -54,9 +54,7 @@ def _properties() -> npt.NDArray[np.uint8]:
     probed = probed[~np.isin(probed, [*_expanding(), CAPITAL_SIGMA])]
 
     def is_final(*before: _Numbers | int) -> npt.NDArray[np.bool_]:
-        columns = [
-            np.broadcast_to(np.asarray(part, dtype=np.uint32), probed.shape) for part in (*before, CAPITAL_SIGMA, 0x0A)
-        ]
+        columns = [np.broadcast_to(np.asarray(part, dtype=np.uint32), probed.shape) for part in (*before, CAPITAL_SIGMA, 0x0A)]
         lowered = _to_numbers(_to_str(np.stack(columns, axis=1).ravel()).lower()).reshape(len(probed), -1)
         final: npt.NDArray[np.bool_] = lowered[:, -2] == FINAL_SIGMA
         return final

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from joblib import effective_n_jobs
 
 from rankplane.text.stop_words import stop_words_of
 
@@ -135,9 +135,7 @@ def _refuse_what_does_not_apply(given: dict[str, Any]) -> None:
     if given["hashing"] is not None:
         refuse(_VOCABULARY_ONLY, "with hashing, which keeps no counts of documents")
         if given["use_idf"]:
-            raise ValueError(
-                "use_idf must be False or left out with hashing, which keeps no counts of documents. Got True."
-            )
+            raise ValueError("use_idf must be False or left out with hashing, which keeps no counts of documents. Got True.")
     if given["tokenizer"] is not None:
         refuse(("token_pattern", "segmenter"), "with a tokenizer, which replaces it")
     if given["use_idf"] is False or given["hashing"] is not None:

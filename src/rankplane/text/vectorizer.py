@@ -97,6 +97,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ['!', 'good', 'good value', 'not', 'not good', 'value', 'value !']
     """
 
+    _vocabulary: Vocabulary
+    _column_of: dict[str, int] | None
+
     def __init__(
         self,
         preset: str = "default",
@@ -225,8 +228,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         most = settings.max_df if isinstance(settings.max_df, int) else settings.max_df * n_documents
         if n_documents > 0 and most < least:
             raise ValueError(
-                "max_df must allow as many documents as min_df asks for. "
-                f"Got max_df={settings.max_df}, min_df={settings.min_df}."
+                f"max_df must allow as many documents as min_df asks for. Got max_df={settings.max_df}, min_df={settings.min_df}."
             )
         min_n, max_n = settings.ngram_range
         is_words = settings.analyzer == "word"
@@ -257,7 +259,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             kept[(-occurrences).argsort()[: settings.max_features]] = 1
             vocabulary.keep_columns(kept)
         self._vocabulary = vocabulary
-        self._column_of: dict[str, int] | None = None
+        self._column_of = None
         self._is_joined = is_joined
         self.n_documents_ = n_documents
         if settings.use_idf:
@@ -320,9 +322,7 @@ def _terms_of(tokens: list[str], settings: Settings) -> list[str | None]:
         terms = [settings.stemmer(token) for token in tokens]
     if settings.tokenizer is not None:
         # The compiled tokenizer has dropped short tokens already.
-        terms = [
-            term if len(token) >= settings.min_token_length else None for token, term in zip(tokens, terms, strict=True)
-        ]
+        terms = [term if len(token) >= settings.min_token_length else None for token, term in zip(tokens, terms, strict=True)]
     return terms
 
 
