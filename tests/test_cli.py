@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 
@@ -340,6 +339,8 @@ def test_a_full_disk(model, reviews, tmp_path):
         done = subprocess.run([*COMMAND, "predict", model, reviews], stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "rankplane: No space left on device\n")
 
+    resource = pytest.importorskip("resource")
+
     def small_files_only():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
@@ -351,6 +352,7 @@ def test_a_full_disk(model, reviews, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs head")
 def test_a_pipe_closed_early(model, tmp_path):
     path = write_csv(tmp_path / "many.csv", make_rows(20_000))
     done = subprocess.run(

@@ -327,7 +327,7 @@ class Reader:
     def vectorizer(self, vectorizer: TextVectorizer, fitted: dict[str, Any]) -> TextVectorizer:
         if not fitted:
             return vectorizer
-        levels = [tuple(self.array(part) for part in level) for level in fitted["levels"]]
+        levels = [(self.array(keys), self.array(counts), self.array(columns)) for keys, counts, columns in fitted["levels"]]
         columns = np.concatenate([level[2] for level in levels])
         columns = columns[columns != NO_COLUMN]
         # The core indexes by these without looking.

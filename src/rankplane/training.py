@@ -234,6 +234,9 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
         estimator = searching.best_estimator_
     else:
         estimator = estimator.set_params(C=choices.C, verbose=verbose).fit(X, train_rows.labels)
+    estimator.set_params(verbose=0)
+    if inputs.kind == "text":
+        step.set_params(verbose=0)  # whoever loads the model has not asked for bars
     steps = [("features", step)] if step is not None else []
     pipeline = Pipeline([*steps, ("model", estimator)])
     metadata: dict[str, Any] = {
