@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from benchmarks.vectorize.tasks import Task
 from lenlp.sparse import TfidfVectorizer
 
-DISTRIBUTIONS = ("lenlp",)
+from benchmarks.vectorize.tasks import Task
 
 
 def make(task: Task, n_threads: int) -> Any:

@@ -14,8 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from benchmarks.vectorize.run import RESULTS, commit, machine
 
+from benchmarks.common import Log, data_folder
+from benchmarks.fit.memory import peak_bytes, reset_peak
 from rankplane.text import TextVectorizer
 
 CASES: dict[str, dict[str, Any]] = {
@@ -35,17 +36,12 @@ def read(path: Path, source: str) -> Any:
     return column.to_pylist() if source == "list" else column
 
 
-def peak_bytes() -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
-
-
 def measure(path: Path, case: str, source: str) -> dict[str, Any]:
     metadata = pq.ParquetFile(path).metadata
     texts = read(path, source)
     gc.collect()
     pa.default_memory_pool().release_unused()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    reset_peak()
     matrix = TextVectorizer(n_jobs=2, **CASES[case]).fit_transform(texts)
     n_peak = peak_bytes()
     n_result = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
@@ -59,29 +55,30 @@ def measure(path: Path, case: str, source: str) -> dict[str, Any]:
         "result_bytes": n_result,
         "peak_bytes": n_peak,
         "peak_over_text_and_result": round(n_peak / (n_text + n_result), 3),
-        "machine": machine(),
-        "commit": commit(),
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data")
     parser.add_argument("--sets", nargs="+", default=["tripadvisor_250k"])
     parser.add_argument("--one", nargs=2, metavar=("CASE", "SOURCE"), help="measure this in the running process")
     arguments = parser.parse_args()
+    folder = data_folder(arguments.data)
+    if folder is None:
+        raise SystemExit("benchmarks: --data must be a folder of parquet files.")
+    log = Log("vectorize")
     for name in arguments.sets:
         if arguments.one:
-            print(json.dumps(measure(arguments.data / f"{name}.parquet", *arguments.one)))
+            print(json.dumps(measure(folder / f"{name}.parquet", *arguments.one)))
             continue
         for case in CASES:
             for source in SOURCES:
-                command = [sys.executable, "-m", "benchmarks.vectorize.memory", "--data", str(arguments.data)]
+                command = [sys.executable, "-m", "benchmarks.vectorize.memory", "--data", str(folder)]
                 command += ["--sets", name, "--one", case, source]
                 line = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-                with RESULTS.open("a") as file:
-                    file.write(line)
                 record = json.loads(line)
+                log.write(**record)
                 print(f"{name:18} {case:12} {source:8} {record['peak_over_text_and_result']:6.3f} x", flush=True)
 
 

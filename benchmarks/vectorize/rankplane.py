@@ -3,10 +3,7 @@
 from typing import Any
 
 from benchmarks.vectorize.tasks import HASH_BITS, Task
-
 from rankplane.text import TextVectorizer
-
-DISTRIBUTIONS = ("rankplane", "PyStemmer")
 
 
 def make(task: Task, n_threads: int) -> Any:

@@ -7,10 +7,9 @@ import re
 from typing import Any
 
 import Stemmer
-from benchmarks.vectorize.tasks import HASH_BITS, Task
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, HashingVectorizer, TfidfVectorizer
 
-DISTRIBUTIONS = ("scikit-learn", "PyStemmer")
+from benchmarks.vectorize.tasks import HASH_BITS, Task
 
 
 class StemmingTokenizer:

@@ -1,5 +1,6 @@
-// Zeroed memory for the arrays that the sweeps touch at random: aligned to cache lines and, where the system offers
-// them, on huge pages. The sweep is bound by address translation; huge pages alone make it 1.3 to 1.5 times faster.
+// Memory, zeroed unless it is to be overwritten anyway, for the arrays that the sweeps touch at random: aligned to cache lines and,
+// where the system offers them, on huge pages. The sweep is bound by address translation; huge pages alone make it 1.3 to 1.5 times
+// faster.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ struct FreeMemory {
 template <class T> class Buffer {
   public:
     Buffer() = default;
-    explicit Buffer(std::size_t size) : size_(size) {
+    explicit Buffer(std::size_t size, bool is_zeroed = true) : size_(size) {
         if (size == 0) return;
         const std::size_t bytes = size * sizeof(T);
         const std::size_t alignment = bytes >= huge_page ? huge_page : cache_line;
@@ -31,7 +32,7 @@ template <class T> class Buffer {
 #if defined(__linux__)
         if (alignment == huge_page) madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
 #endif
-        std::memset(memory, 0, bytes);
+        if (is_zeroed) std::memset(memory, 0, bytes);
         data_.reset(static_cast<T*>(memory));
     }
 

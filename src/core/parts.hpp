@@ -71,7 +71,7 @@ Parts<SparseRows<T, std::int32_t>> renumbered_parts(const SparseRows<T, Index>& 
     const std::vector<std::size_t> first = split_columns(rows, n_parts);
     team.bounds.resize(n_parts - 1);
     parallel_for(n_parts - 1, n_parts - 1, [&](std::size_t i) { team.bounds[i] = find_column(rows, first[i + 1]); });
-    team.renumbered = Buffer<std::int32_t>(count_entries(rows));
+    team.renumbered = Buffer<std::int32_t>(count_entries(rows), false);
     team.parts.resize(n_parts);
     parallel_for(n_parts, n_parts, [&](std::size_t i) {
         SparseRows<T, Index> range = rows;

@@ -42,11 +42,14 @@ template <class T, std::size_t Width> struct Block {
         for (std::size_t lane = 0; lane < N; ++lane) bit[lane] = BitsOf<T>{1} << lane;
         return bit;
     }
-    // All lanes of a pack or-ed together.
+    // All lanes of a pack or-ed together, by way of memory: a wide store and a few word loads beat extracting lane after lane.
     static BitsOf<T> fold(Integers values) {
-        BitsOf<T> folded = 0;
-        for (std::size_t lane = 0; lane < N; ++lane) folded |= values[lane];
-        return folded;
+        std::uint64_t words[(sizeof values + 7) / 8] = {};
+        __builtin_memcpy(words, &values, sizeof values);
+        std::uint64_t folded = 0;
+        for (const std::uint64_t word : words) folded |= word;
+        if constexpr (sizeof(T) == 4) folded |= folded >> 32;
+        return static_cast<BitsOf<T>>(folded);
     }
     static bool any_nonzero(const Pack (&packs)[Count]) {
         Integers nonzero{};
@@ -331,9 +334,11 @@ void certify(const SweepState<T>& state, const Rows& rows, std::size_t n_visits,
         const std::size_t row_index = row_of(visit);
         Pack score[Count];
         if (exchange.n_members > 1) {
+            if (visit + delay + 1 < n_visits) prefetch_weights<T, Width>(state.weights, rows[row_of(visit + delay + 1)]);
             if (visit + delay < n_visits) hand_in(visit + delay);
             if (!collect<double, Width>(exchange, first_number + visit, score)) return;
         } else {
+            if (Rows::is_sparse && visit + 2 < n_visits) prefetch_weights<T, Width>(state.weights, rows[row_of(visit + 2)]);
             dot_widened<T, Width>(state.weights, rows[row_index], score);
         }
         const double norm = __builtin_sqrt(static_cast<double>(state.square_norms[row_index]));

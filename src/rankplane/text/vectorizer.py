@@ -97,7 +97,6 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ['!', 'good', 'good value', 'not', 'not good', 'value', 'value !']
     """
 
-    _vocabulary: Vocabulary
     _column_of: dict[str, int] | None
 
     def __init__(
