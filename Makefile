@@ -22,8 +22,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/make \1	\2/p' Makefile | expand -t 16
 
-demo: $(DONE)/package ## Train every model on data made on the spot
-	@$(BIN)/python -m rankplane.demo
+demo: $(DONE)/package ## Train on sentences that people rated, and write build/demo.html about the model
+	@mkdir -p build; $(BIN)/rankplane demo -o build
 
 test: $(DONE)/package $(DONE)/test ## Run the test suite (PYTEST_ARGS="-k name" for a part of it)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)

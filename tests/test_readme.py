@@ -14,12 +14,13 @@ SNIPPETS = [
 
 
 @pytest.mark.parametrize("code", SNIPPETS)
-def test_snippet_runs(code, capsys):
+def test_snippet_runs(code, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # snippets may write files
     exec(compile(code, "snippet", "exec"), {})
     assert "print" not in code or capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", ["estimators", "search"])
+@pytest.mark.parametrize("module", ["estimators", "search", "tabular", "datasets"])
 def test_docstring_examples(module):
     import doctest
     import importlib

@@ -1,0 +1,41 @@
+"""Every command of the documents runs, in the order of its page."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rankplane.cli import main
+from test_cli import make_rows, write_csv
+
+PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+
+
+def commands_of(page):
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands_of(page)], ids=lambda page: page.name)
+def test_commands_run(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_csv("reviews.csv", make_rows(150))
+    write_csv("new.csv", make_rows(20, seed=1))
+    patients = [
+        {"age": 20 + n % 60, "smoker": "yes" if n % 3 else "no", "risk": ["low", "medium", "high"][n % 60 // 20]}
+        for n in range(120)
+    ]
+    write_csv("patients.csv", patients)
+    for command in commands_of(page):
+        if "|" in command:
+            environment = {**os.environ, "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"}
+            done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment)
+            assert done.returncode == 0, (command, done.stderr)
+        else:
+            program, *arguments = shlex.split(command)
+            assert program == "rankplane"
+            assert main(arguments) == 0, (command, capsys.readouterr().err)
