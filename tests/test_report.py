@@ -143,8 +143,8 @@ def test_the_demo_offline(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(datasets, "fetch_rated_sentences", offline)
     assert main(["demo", "-o", str(tmp_path)]) == 0
-    story = capsys.readouterr().out
-    assert "made-up reviews instead" in story.replace("\n", " ")
-    assert "planes were trained on the way" in story.replace("\n", " ")
+    story = " ".join(capsys.readouterr().out.split())
+    assert "made-up reviews instead" in story
+    assert "planes were trained on the way" in story
     assert sorted(path.name for path in tmp_path.iterdir()) == [demo.PAGE, demo.MODEL]
     assert main(["explain", str(tmp_path / demo.MODEL), "the battery is awful"]) == 0
