@@ -95,7 +95,7 @@ def test_train_tells_the_story(reviews, tmp_path, capsys):
 
 def test_train_in_json(reviews, tmp_path, capsys):
     output = tmp_path / "m.rankplane"
-    arguments = ["--text", "review", "--target", "stars", "-o", str(output), "--json", "--model", "SVOR", "--compact", "0.01"]
+    arguments = ["--text", "review", "--target", "stars", "-o", str(output), "--json", "--model", "SVR", "--compact", "0.01"]
     assert main(["train", reviews, *arguments]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["metrics"]["model"]["mae"] < told["metrics"]["majority"]["mae"]
@@ -104,7 +104,7 @@ def test_train_in_json(reviews, tmp_path, capsys):
     metadata = modelfile.read_metadata(output)
     assert metadata["metrics"] == told["metrics"]
     assert {"version", "date", "fingerprint", "choices", "data", "inputs"} <= metadata.keys()
-    assert type(load_model(output)[-1]).__name__ == "SVOR"
+    assert type(load_model(output)[-1]).__name__ == "SVR"
 
 
 def test_the_same_seed_gives_the_same_model(reviews, tmp_path):

@@ -260,3 +260,12 @@ def test_files_of_every_format_stay_readable(path):
     found = load_model(path)
     assert found.predict(expected["texts"]).tolist() == expected["ranks"]
     np.testing.assert_allclose(found.predict_proba(expected["texts"]), expected["probabilities"], atol=1e-5)
+
+
+def test_a_committee_is_kept_whole(tmp_path, ranked):
+    from rankplane import Committee, load_model, save_model
+
+    X, y = ranked
+    fitted = Committee().fit(X, y)
+    save_model(fitted, tmp_path / "committee.rankplane")
+    np.testing.assert_allclose(load_model(tmp_path / "committee.rankplane").predict_proba(X), fitted.predict_proba(X))

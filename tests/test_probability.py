@@ -208,3 +208,13 @@ def test_bad_coverage(ranked):
     fitted = NPSVOR(probability=True).fit(*ranked)
     with pytest.raises(ValueError, match=r"coverage must be a number between 0 and 1. Got 90."):
         fitted.predict_set(ranked[0], 90)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_held_out_scores_are_on_the_scale_of_the_fit(model, C):
+    """At a small C scores grow with the number of rows; the calibrator must see them as the planes of all rows will give them."""
+    X, y = make_ranked(n_rows=1200, n_columns=20, n_ranks=4, seed=5)
+    fitted = model(C=C, probability=True, decision="mae").fit(X[:600], y[:600])
+    probabilities = fitted.predict_proba(X[600:])
+    promised, kept = probabilities.max(axis=1).mean(), np.mean(np.argmax(probabilities, axis=1) == y[600:] - 1)
+    assert promised == pytest.approx(kept, abs=0.08)

@@ -67,15 +67,14 @@ def widen(
     return wide_rows.astype(np.int32), np.column_stack([always, patterns])
 
 
-def wide_table(table: Table, patterns: NDArray[Any]) -> Table:
-    """The model's table on the lanes of the folds that a pattern names, nothing on the others."""
+def wide_table(table: Table, patterns: NDArray[Any], factors: NDArray[np.float64]) -> Table:
+    """The model's table on the lanes of the folds that a pattern names, nothing on the others; C times each fold's factor."""
     n_patterns, n_copies = patterns.shape
     n_rows, n_cuts, n_lanes, n_fields = table.shape
-    wide = np.where(
-        patterns.astype(bool)[:, None, None, :, None, None],
-        table[None, :, :, None],
-        0.0,
-    )
+    priced = np.repeat(table[:, :, None], n_copies, axis=2)
+    priced[..., :2] *= factors[:, None, None]
+    priced[..., 4] /= factors[:, None]
+    wide = np.where(patterns.astype(bool)[:, None, None, :, None, None], priced[None], 0.0)
     return wide.reshape(n_patterns * n_rows, n_cuts, n_copies * n_lanes, n_fields)
 
 
@@ -94,7 +93,12 @@ class FoldScores:
 
 
 class FoldProblem:
-    """The planes of all folds, and with ``keeps_all`` those of all rows too, in one solve."""
+    """The planes of all folds, and with ``keeps_all`` those of all rows too, in one solve.
+
+    ``evens_out`` raises C where a fold has fewer rows, so that all rows together pull as hard as in a fit of all rows. While C
+    is so small that most duals sit at their bound, scores grow with the number of rows, and a calibrator of the folds' scores
+    would otherwise misread those of the fit.
+    """
 
     def __init__(
         self,
@@ -106,18 +110,23 @@ class FoldProblem:
         options: Options,
         *,
         keeps_all: bool = False,
+        evens_out: bool = False,
     ) -> None:
         self.folds = folds
         self.n_planes = table.shape[2]
         self.n_first = int(keeps_all)
         wide_rows, self.patterns = widen(table, table_rows, folds, keeps_all=keeps_all)
-        shape = wide_table(table, self.patterns).shape
+        shares = folds.is_train.mean(axis=1) if evens_out else np.ones(len(folds))
+        self.factors = np.concatenate([np.ones(self.n_first), 1 / shares])
+        shape = wide_table(table, self.patterns, self.factors).shape
         self.problem = LaneProblem(X, wide_rows, shape, row_weights, options)
 
     def run(self, table: Table, frozen: Sequence[bool] = (), on_report: OnReport | None = None) -> None:
         """Solve; planes of all rows, if kept, come with a certificate."""
         n_certified = self.n_first * self.n_planes
-        self.problem.run(wide_table(table, self.patterns), frozen=frozen, n_certified=n_certified, on_report=on_report)
+        self.problem.run(
+            wide_table(table, self.patterns, self.factors), frozen=frozen, n_certified=n_certified, on_report=on_report
+        )
 
     def held_out(self) -> list[NDArray[Any]]:
         """Per fold, the plane scores of the rows it holds out."""

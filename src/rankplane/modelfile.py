@@ -41,7 +41,7 @@ PREAMBLE = struct.Struct("<8sIIQQ")
 ALIGNMENT = 64
 STORED_TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1", "|b1", "<i2", "<u2")
 MODELS: dict[str, type[LinearOrdinal]] = {
-    name: getattr(estimators, name) for name in ("NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR")
+    name: getattr(estimators, name) for name in ("NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR", "Committee")
 }
 CALIBRATORS: dict[str, type[Multinomial]] = {"Multinomial": Multinomial, "Curved": Curved}
 NO_COLUMN = 2**32 - 1

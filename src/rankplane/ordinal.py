@@ -202,7 +202,9 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # As many folds as the planes leave room for in one pass.
         n_folds = min(5, max(3, BLOCK // table.shape[2] - 1), len(problem.rank_numbers))
         folds = make_folds(n_folds, problem.X, problem.rank_numbers, None, problem.options.seed)
-        lanes = FoldProblem(problem.X, table, problem.table_rows, problem.row_weights, folds, problem.options, keeps_all=True)
+        lanes = FoldProblem(
+            problem.X, table, problem.table_rows, problem.row_weights, folds, problem.options, keeps_all=True, evens_out=True
+        )
         with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
             lanes.run(table, on_report=on_report)
         held_out = lanes.held_out()

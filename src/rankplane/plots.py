@@ -64,7 +64,9 @@ def price_curve(prices: Sequence[float], errors: Sequence[float], best: float, y
     low, high = min(places), max(places)
     axes = Axes((low - 0.3, high + 0.3), (y_ticks[0], y_ticks[-1]))
     every = max(1, len(prices) // 6)
-    names = [(place, f"{price:g}") for number, (place, price) in enumerate(zip(places, prices, strict=True)) if number % every == 0]
+    names = [
+        (place, f"{price:.2g}") for number, (place, price) in enumerate(zip(places, prices, strict=True)) if number % every == 0
+    ]
     points = [(axes.x(place), axes.y(error)) for place, error in zip(places, errors, strict=True)]
     content = axes.frame(names, [(tick, f"{tick:.4g}") for tick in y_ticks], "C", y_label) + curve(points)
     for (x, y), price, error in zip(points, prices, errors, strict=True):

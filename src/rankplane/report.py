@@ -148,7 +148,7 @@ def terms_table(pipeline: Pipeline) -> str:
         down, up = (escape(", ".join(name for name, _ in terms)) for terms in (top.down, top.up))
         boundary = escape(f"{top.lower} | {top.upper}")
         rows.append([boundary, f'<td class="words down-text">{down}</td>', f'<td class="words up-text">{up}</td>'])
-    return table(["boundary", "speaks for the lower rank", "speaks for the upper rank"], rows)
+    return table(["at", "speaks for the lower rank", "speaks for the upper rank"], rows)
 
 
 def data_notes(metadata: dict[str, Any], rows: Rows, names: Sequence[str]) -> str:

@@ -171,7 +171,9 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
                 tables = [m._table(problem.n_ranks) for m in models]
                 prices = [setting.get("C2", setting.get("C", 1.0)) for setting in path]
                 factors = [1.0] + [after / before for before, after in itertools.pairwise(prices)]
-                lanes = FoldProblem(problem.X, tables[0], problem.table_rows, problem.row_weights, folds, options)
+                lanes = FoldProblem(
+                    problem.X, tables[0], problem.table_rows, problem.row_weights, folds, options, evens_out=model.probability
+                )
                 start = time.perf_counter()
                 for setting, point in zip(path, lanes.walk(tables, factors), strict=True):
                     settings.append(setting)
