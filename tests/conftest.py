@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -38,3 +39,11 @@ def data_folder():
     if not folder.is_dir():
         pytest.skip(f"no folder {folder} with the real data sets; set RANKPLANE_DATA to one")
     return folder
+
+
+@pytest.fixture
+def answers_to_ctrl_c():
+    """A process started in the background is deaf to Ctrl-C, and so are its children, until told otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

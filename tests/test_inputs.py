@@ -262,8 +262,10 @@ def test_verbose_shows_progress(capsys):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_stops_within_a_second(n_jobs):
     script = f"""
-        import numpy as np, sys
+        import signal
+        import numpy as np
         from rankplane import NPSVOR
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         rng = np.random.default_rng(0)
         X, y = rng.standard_normal((20000, 100)), rng.integers(0, 5, 20000)
         estimator = NPSVOR(tol=1e-12, max_iter=10**9, n_jobs={n_jobs})

@@ -241,7 +241,7 @@ def test_progress_bar_shows_every_phase(capsys):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_interrupt_arrives_within_a_second():
+def test_interrupt_arrives_within_a_second(answers_to_ctrl_c):
     generator = np.random.default_rng(0)
     words = [f"w{i}" for i in range(50_000)]
     documents = [" ".join(generator.choice(words, 20_000)) for _ in range(100)] * 40
