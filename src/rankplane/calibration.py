@@ -33,8 +33,10 @@ def softmax(z: Floats) -> Floats:
 
 
 def spread(scores: Floats) -> Floats:
-    """Standard deviations to divide by, one where there is none."""
-    deviation = scores.std(axis=0)
+    """Standard deviations to divide by. A plane that hardly tells held-out rows apart counts as no finer than a tenth of the rest:
+    blown up to their size, it would drown them as soon as it told new rows apart a little better.
+    """
+    deviation = np.maximum(scores.std(axis=0), 0.1 * scores.std(axis=0).max(initial=0.0))
     return np.where(deviation > 0, deviation, 1.0)
 
 
