@@ -49,8 +49,8 @@ matrix for everyone; fastText reads the same tokens. Of `tripadvisor_250k` a str
 
 Ranks are mode, median and rounded mean of the probabilities for accuracy, MAE and MSE, for everyone who has probabilities.
 Everyone chooses settings without the test rows: we by the ranked probability score, once; rivals for each measure on its own,
-on grids that go on as long as their end is best (a note says where that stopped too early). mord has a time limit. Seconds
-include choosing, on a busy machine: they are no measure of speed.
+on grids that go on as long as their end is best (a note says where that stopped too early). mord has a time limit.
+Seconds are of processor time, all threads together, and include choosing.
 """
 
 CALIBRATORS_INTRODUCTION = """## Calibrators
@@ -190,7 +190,7 @@ def accuracy_section(lines: list[Line]) -> str:
             rows.append((line["competitor"], *beaten, line["note"], *cells, number(line["seconds"], 1)))
         about = found[0]["data"]
         by_review = " Split by review: no copy of a test review was trained on." if about["split_by_review"] else ""
-        head = ("competitor", *(f"beats {ours} in" for ours in OURS), "note", "accuracy", "MAE", "MSE", "seconds")
+        head = ("competitor", *(f"beats {ours} in" for ours in OURS), "note", "accuracy", "MAE", "MSE", "CPU seconds")
         size = f"{describe(about)}, {about['test_rows']:,} test rows."
         parts.append(f"### Accuracy: {name}\n\n{size}{by_review} {origin(found[0])}.\n\n{table(head, rows, 2 + len(OURS))}")
         rivals = [line for line in found if line["competitor"] not in OURS and line["measures"] is not None]

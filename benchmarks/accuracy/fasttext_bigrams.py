@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy.predictions import Array, Part, Predictions, Ranks, decoded, tuned
-from benchmarks.common import timed
+from benchmarks.common import processor_timed
 from benchmarks.data import Data
 from benchmarks.text import TOKEN
 
@@ -34,7 +34,7 @@ def run(data: Data) -> Predictions:
         lines = [f"__label__{rank} {texts[i]}" for i, rank in zip(part.rows, part.y, strict=True)]
         return decoded(probabilities(lines, questions, n_ranks, float(path.split()[1].rstrip(",")), round(epochs)))
 
-    seconds, (ranks, note) = timed(lambda: tuned(data, PATHS, 2.0, fit))
+    seconds, (ranks, note) = processor_timed(lambda: tuned(data, PATHS, 2.0, fit))
     return Predictions(ranks, seconds, note)
 
 

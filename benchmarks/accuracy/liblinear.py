@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy.predictions import Array, Part, Predictions, Ranks, for_all, tuned
-from benchmarks.common import timed
+from benchmarks.common import processor_timed
 from benchmarks.data import Data
 from benchmarks.fit.liblinear import missing  # noqa: F401
 
@@ -23,7 +23,7 @@ def run(data: Data, model: str) -> Predictions:
     def fit(part: Part, _: Array | None, solver: str, C: float) -> Ranks:
         return for_all(ranks_of(part, f"{solver} {C}", n_ranks))
 
-    seconds, (ranks, note) = timed(lambda: tuned(data, PATHS[model], 4.0, fit))
+    seconds, (ranks, note) = processor_timed(lambda: tuned(data, PATHS[model], 4.0, fit))
     return Predictions(ranks, seconds, note)
 
 

@@ -5,7 +5,7 @@ search, the decision of least expected cost for each measure.
 from typing import Any
 
 from benchmarks.accuracy.predictions import MEASURES, Predictions
-from benchmarks.common import timed
+from benchmarks.common import processor_timed
 from benchmarks.data import Data
 from rankplane import NPSVOR, Committee, CSearchCV
 
@@ -21,7 +21,7 @@ def missing() -> str | None:
 def run(data: Data, model: str) -> Predictions:
     estimator = MODELS[model](probability=True, ranks=range(data.n_ranks))
     search = CSearchCV(estimator, Cs=CS, scoring="rps", n_jobs=1)
-    seconds, _ = timed(lambda: search.fit(data.X, data.y, groups=data.groups))
+    seconds, _ = processor_timed(lambda: search.fit(data.X, data.y, groups=data.groups))
     best = search.best_estimator_
     ranks = {measure: best.set_params(decision=measure).predict(data.X_test) for measure in MEASURES}
     return Predictions(ranks, seconds, f"C = {search.best_C_:g}")

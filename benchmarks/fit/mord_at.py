@@ -6,13 +6,15 @@ into it counts as "more than" the limit and has no predictions.
 """
 
 import signal
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from benchmarks.common import timed
 from benchmarks.data import Data
 from benchmarks.fit.outcome import Outcome
 
 VARIANTS: dict[str, dict[str, Any]] = {"mord LogisticAT": {}}
+Result = TypeVar("Result")
 
 
 class OutOfTimeError(Exception):
@@ -33,18 +35,24 @@ def run(data: Data, limit: float = 60.0) -> Outcome:
     import mord
 
     estimator = mord.LogisticAT(alpha=1.0)
+    try:
+        seconds, _ = within(limit, lambda: timed(lambda: estimator.fit(data.X, data.y)))
+    except OutOfTimeError:
+        return Outcome(limit, "logistic thresholds", note=f"given up after {limit:g} s")
+    return Outcome(seconds, "logistic thresholds", predictions=estimator.predict(data.X_test))
+
+
+def within(limit: float, work: Callable[[], Result]) -> Result:
+    """Raises OutOfTimeError after ``limit`` seconds of processor time."""
 
     def give_up(*_: Any) -> None:
         raise OutOfTimeError
 
     # scipy's minimiser calls back into Python for every function value, where the signal is noticed.
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, limit)
+    before = signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, limit)
     try:
-        seconds, _ = timed(lambda: estimator.fit(data.X, data.y))
-    except OutOfTimeError:
-        return Outcome(limit, "logistic thresholds", note=f"given up after {limit:g} s")
+        return work()
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    return Outcome(seconds, "logistic thresholds", predictions=estimator.predict(data.X_test))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
