@@ -130,9 +130,10 @@ class AnySolver {
     virtual ~AnySolver() = default;
     virtual void run(const TableArray& table, const std::vector<bool>& frozen, std::size_t n_certified,
                      const nb::object& on_report) = 0;
-    virtual void scale(const std::vector<double>& factors) = 0;
+    virtual void stretch(double factor, const std::vector<bool>& frozen) = 0;
     virtual std::vector<bool> touch_bounds() = 0;
-    virtual nb::tuple score() = 0;
+    virtual nb::object score(const Vector<std::uint32_t>& picks, std::size_t first_lane, std::size_t n_wanted) = 0;
+    virtual nb::object offsets() = 0;
     virtual const std::vector<LaneResult>& results() const = 0;
     virtual nb::tuple take_weights(std::size_t n_wanted) = 0;
 };
@@ -162,22 +163,26 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
         run_watched([&] { solver_.run(view, skip, n_certified, control); }, control, on_report);
     }
 
-    void scale(const std::vector<double>& factors) override {
-        if (factors.size() != n_lanes_) throw std::invalid_argument("There must be one factor per lane.");
-        solver_.scale(factors);
+    void stretch(double factor, const std::vector<bool>& frozen) override {
+        if (frozen.size() != n_lanes_) throw std::invalid_argument("frozen must have one entry per lane.");
+        without_gil([&] { solver_.stretch(factor, frozen); });
     }
 
     std::vector<bool> touch_bounds() override { return solver_.touch_bounds(); }
 
-    nb::tuple score() override {
-        auto scores = new_array<T, 2>(n_rows_ * n_lanes_);
-        auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
-        {
-            const nb::gil_scoped_release unlocked;
-            solver_.score(scores.data.get());
-            solver_.copy_offsets(offsets.data.get());
+    nb::object score(const Vector<std::uint32_t>& picks, std::size_t first_lane, std::size_t n_wanted) override {
+        if (std::any_of(picks.data(), picks.data() + picks.shape(0), [&](std::uint32_t row) { return row >= n_rows_; })) {
+            throw std::invalid_argument("picks must be rows of X.");
         }
-        return nb::make_tuple(scores.release({n_rows_, n_lanes_}), offsets.release({n_cuts_, n_lanes_}));
+        auto scores = new_array<T, 2>(picks.shape(0) * n_wanted);
+        without_gil([&] { solver_.score(picks.data(), picks.shape(0), first_lane, n_wanted, scores.data.get()); });
+        return nb::cast(scores.release({picks.shape(0), n_wanted}));
+    }
+
+    nb::object offsets() override {
+        auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
+        solver_.copy_offsets(offsets.data.get());
+        return nb::cast(offsets.release({n_cuts_, n_lanes_}));
     }
 
     const std::vector<LaneResult>& results() const override { return solver_.results(); }
@@ -318,9 +323,10 @@ NB_MODULE(_core, module) {
     using namespace rankplane;
     nb::class_<AnySolver>(module, "LaneSolver")
         .def("run", &AnySolver::run, nb::arg("table"), nb::arg("frozen"), nb::arg("n_certified"), nb::arg("on_report").none())
-        .def("scale", &AnySolver::scale, nb::arg("factors"))
+        .def("stretch", &AnySolver::stretch, nb::arg("factor"), nb::arg("frozen"))
         .def("touch_bounds", &AnySolver::touch_bounds)
-        .def("score", &AnySolver::score)
+        .def("score", &AnySolver::score, nb::arg("picks"), nb::arg("first_lane"), nb::arg("n_wanted"))
+        .def("offsets", &AnySolver::offsets)
         .def("results", &results_of)
         .def("take_weights", &AnySolver::take_weights, nb::arg("n_wanted"));
     bind_sparse<float, std::int32_t>(module);

@@ -123,7 +123,47 @@ template <class T> class Block {
         return false;
     }
 
-    // Multiplies each lane's solution, as a first guess for bounds that are wider by that factor.
+    // The dual objective of a lane's solution times s, once D is divided by `price`, is  linear s + 1/2 square s^2  with these
+    // sums, |w|^2 left out.
+    struct Ray {
+        double linear = 0, square = 0;
+    };
+    std::vector<Ray> rays(const Visits& visits, const T* row_weights, std::size_t n_rows, double rho, double price) const {
+        std::vector<Ray> found(width);
+        for (std::size_t visit = 0; visit < visits.size; ++visit) {
+            const double weight =
+                row_weights == nullptr ? 1.0 : static_cast<double>(row_weights[visit < n_rows ? visit : visit - n_rows]);
+            const std::size_t table_row = static_cast<std::size_t>(visits.table_rows[visit]);
+            for (std::size_t cut = 0; cut < n_cuts; ++cut) {
+                const T* demand = demands.data() + (table_row * n_cuts + cut) * n_demand_fields * width;
+                const T* a = duals.data() + (visit * n_cuts + cut) * width;
+                for (std::size_t l = 0; l < width; ++l) {
+                    const T linear = demand[field_e * width + l] * std::fabs(a[l]) - demand[field_t * width + l] * a[l];
+                    found[l].linear += static_cast<double>(linear);
+                    found[l].square += static_cast<double>(demand[field_d * width + l] * a[l] * a[l]) / (weight * price);
+                }
+            }
+        }
+        for (std::size_t i = 0; rho > 0 && i < offsets.size(); ++i) {
+            const double offset = static_cast<double>(offsets[i] - centres[i]);
+            found[i % width].square += offset * offset / rho;
+        }
+        return found;
+    }
+
+    // |w|^2 of each lane, on the columns that are here.
+    std::vector<double> square_weights() const {
+        std::vector<double> found(width, 0.0);
+        for (std::size_t i = 0; i < weights.size(); i += width) {
+            for (std::size_t l = 0; l < width; ++l) {
+                const double w = static_cast<double>(weights[i + l]);
+                found[l] += w * w;
+            }
+        }
+        return found;
+    }
+
+    // Multiplies each lane's solution by a factor of its own.
     void scale(const std::vector<double>& factor_of_lane) {
         std::vector<T> factors(width, T(1));
         for (std::size_t l = 0; l < lanes.size(); ++l) factors[l] = static_cast<T>(factor_of_lane[lanes[l]]);

@@ -69,11 +69,11 @@ template <class T, class Rows> class Solver {
     Solver(const Solver&) = delete;
     Solver& operator=(const Solver&) = delete;
 
-    // Full blocks where that keeps all threads busy, else half as large. A pass costs by the cache lines of a block's row, so
-    // blocks that fill them are the cheapest, and uneven blocks cost no more than even ones.
+    // Full blocks where they keep all threads busy, else half as large. A pass costs by the cache lines of a block's row, so blocks
+    // that fill them are the cheapest.
     static std::size_t lanes_per_block(std::size_t n_lanes, std::size_t n_threads) {
         const bool is_single = n_lanes <= max_width;
-        return is_single || (n_lanes + max_width - 1) / max_width >= n_threads ? max_width : max_width / 2;
+        return is_single || n_lanes >= n_threads * max_width ? max_width : max_width / 2;
     }
 
     // Solves for the demands of a table, from where the last run ended; lanes marked frozen are left as they are. The first
@@ -113,8 +113,30 @@ template <class T, class Rows> class Solver {
         if (!control.should_stop()) conclude(n_certified);
     }
 
-    // Multiplies each lane's solution by a factor of its own.
-    void scale(const std::vector<double>& factors) {
+    // A first guess for bounds that are wider by a factor: each lane's solution, stretched as far as that helps. While all its
+    // duals sit at their bounds, they want to follow them all the way; once most are free, they want to stay. Between the two, the
+    // dual objective along the ray is a parabola. Frozen lanes stay as they are.
+    void stretch(double factor, const std::vector<bool>& frozen) {
+        const std::size_t team_size = parts_.size();
+        std::vector<std::vector<double>> squares(members_.size(), std::vector<double>(n_lanes_, 0.0));
+        std::vector<double> factors(n_lanes_, 1.0);
+        parallel_for(members_.size(), options_.n_threads, [&](std::size_t m) {
+            for (const Block<T>& block : members_[m].blocks) {
+                const std::vector<double> of_block = block.square_weights();
+                for (std::size_t l = 0; l < block.lanes.size(); ++l) squares[m][block.lanes[l]] = of_block[l];
+            }
+        });
+        parallel_for(members_.size() / team_size, options_.n_threads, [&](std::size_t team) {
+            for (const Block<T>& block : members_[team * team_size].blocks) {
+                const auto rays = block.rays(visits_, row_weights_, square_norms_.size(), options_.rho, factor);
+                for (std::size_t l = 0; l < block.lanes.size(); ++l) {
+                    const std::size_t lane = block.lanes[l];
+                    double square = rays[l].square;
+                    for (std::size_t m = 0; m < team_size; ++m) square += squares[team * team_size + m][lane];
+                    if (!frozen[lane] && square > 0) factors[lane] = std::clamp(-rays[l].linear / square, 1.0, factor);
+                }
+            }
+        });
         parallel_for(members_.size(), options_.n_threads, [&](std::size_t m) {
             for (Block<T>& block : members_[m].blocks) block.scale(factors);
         });
@@ -134,23 +156,26 @@ template <class T, class Rows> class Solver {
         return touches;
     }
 
-    // w . x of all rows on all lanes, without offsets: [row][lane].
-    void score(T* scores) const {
+    // w . x of some rows on some neighbouring lanes, without offsets: [pick][lane].
+    void score(const std::uint32_t* picks, std::size_t n_picks, std::size_t first_lane, std::size_t n_wanted, T* scores) const {
         constexpr std::size_t rows_per_job = 1024;
-        const std::size_t n_rows = square_norms_.size();
-        parallel_for((n_rows + rows_per_job - 1) / rows_per_job, options_.n_threads, [&](std::size_t job) {
-            const std::size_t first = job * rows_per_job, last = std::min(n_rows, first + rows_per_job);
+        std::fill(scores, scores + n_picks * n_wanted, T(0));
+        parallel_for((n_picks + rows_per_job - 1) / rows_per_job, options_.n_threads, [&](std::size_t job) {
+            const std::size_t first = job * rows_per_job, n_here = std::min(n_picks - first, rows_per_job);
             std::vector<T> part(rows_per_job * max_width);
-            std::fill(scores + first * n_lanes_, scores + last * n_lanes_, T(0));
             for (const Member& member : members_) {
                 for (const Block<T>& block : member.blocks) {
+                    std::vector<std::pair<std::size_t, std::size_t>> moves;  // a lane's place in the block, and in the scores
+                    for (std::size_t l = 0; l < block.lanes.size(); ++l) {
+                        const std::size_t to = block.lanes[l] - first_lane;  // wraps round below the first
+                        if (to < n_wanted) moves.emplace_back(l, to);
+                    }
+                    if (moves.empty()) continue;
                     std::fill(part.begin(), part.end(), T(0));
                     lane_loops<T, Rows>(isa_, block.width)
-                        .add_scores(block.weights.data(), member.part->rows, first, last, part.data());
-                    for (std::size_t i = first; i < last; ++i) {
-                        for (std::size_t l = 0; l < block.lanes.size(); ++l) {
-                            scores[i * n_lanes_ + block.lanes[l]] += part[(i - first) * block.width + l];
-                        }
+                        .add_scores(block.weights.data(), member.part->rows, picks + first, n_here, part.data());
+                    for (std::size_t i = 0; i < n_here; ++i) {
+                        for (const auto& [l, to] : moves) scores[(first + i) * n_wanted + to] += part[i * block.width + l];
                     }
                 }
             }

@@ -86,7 +86,7 @@ struct CertifyState {
 template <class T, class Rows> struct LaneLoops {
     void (*sweep)(const SweepState<T>&, const Rows&, const std::uint32_t* visits, std::size_t n_visits);
     void (*sweep_together)(const SweepState<T>&, const Rows&, const std::uint32_t* visits, std::size_t n_visits);
-    void (*add_scores)(const T* weights, const Rows&, std::size_t first, std::size_t last, T* scores);
+    void (*add_scores)(const T* weights, const Rows&, const std::uint32_t* picks, std::size_t n_picks, T* scores);
     void (*certify)(const SweepState<T>&, const Rows&, std::size_t n_visits, const CertifyState&);
 };
 

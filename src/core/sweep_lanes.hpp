@@ -290,13 +290,17 @@ void sweep(const SweepState<T>& state, const Rows& rows, const std::uint32_t* vi
     }
 }
 
-// Adds w . x to scores, [row - first][lane].
+// Adds w . x of the picked rows to scores, [pick][lane].
 template <class T, std::size_t Width, class Rows>
-void add_scores(const T* weights, const Rows& rows, std::size_t first, std::size_t last, T* scores) {
+void add_scores(const T* weights, const Rows& rows, const std::uint32_t* picks, std::size_t n_picks, T* scores) {
     using B = Block<T, Width>;
-    for (std::size_t i = first; i < last; ++i, scores += Width) {
+    for (std::size_t i = 0; i < n_picks; ++i, scores += Width) {
+        if constexpr (Rows::is_sparse) {
+            if (i + 6 < n_picks) prefetch_row(rows[picks[i + 6]]);
+            if (i + 2 < n_picks) prefetch_weights<T, Width>(weights, rows[picks[i + 2]]);
+        }
         typename B::Pack sums[B::Count];
-        dot<T, Width>(weights, rows[i], sums);
+        dot<T, Width>(weights, rows[picks[i]], sums);
         for (std::size_t c = 0; c < B::Count; ++c) B::store(scores + c * B::N, B::load(scores + c * B::N) + sums[c]);
     }
 }

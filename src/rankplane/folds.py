@@ -78,11 +78,6 @@ def wide_table(table: Table, patterns: NDArray[Any], factors: NDArray[np.float64
     return wide.reshape(n_patterns * n_rows, n_cuts, n_copies * n_lanes, n_fields)
 
 
-def plane_scores(scores: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
-    """Scores of one model's lanes: plus the bias of each lane, or one column per threshold."""
-    return np.asarray(scores + offsets.ravel())
-
-
 @dataclass(frozen=True)
 class FoldScores:
     """What one point of a path found: plane scores of each fold's held-out rows, sweeps made, and whether C was out of reach."""
@@ -130,17 +125,19 @@ class FoldProblem:
 
     def held_out(self) -> list[NDArray[Any]]:
         """Per fold, the plane scores of the rows it holds out."""
-        scores, offsets = self.problem.solver.score()
+        solver, n_planes = self.problem.solver, self.n_planes
+        offsets = solver.offsets()
         found = []
         for fold, test in enumerate(self.folds.test):
-            lanes = slice((fold + self.n_first) * self.n_planes, (fold + self.n_first + 1) * self.n_planes)
-            found.append(plane_scores(scores[test, lanes], offsets[:, lanes]))
+            first = (fold + self.n_first) * n_planes
+            # Plus the bias of each lane, or one column per threshold.
+            found.append(solver.score(test.astype(np.uint32), first, n_planes) + offsets[:, first : first + n_planes].ravel())
         return found
 
     def walk(self, tables: list[Table], factors: list[float], on_report: OnReport | None = None) -> Iterator[FoldScores]:
         """Solve for one table after the other, each a ``factor`` wider in its bounds than the one before.
 
-        The scaled solution of the last is the first guess for the next. A lane none of whose duals touches a bound solves
+        The solution of the last, stretched as far as that helps, is the first guess for the next. A lane none of whose duals touches a bound solves
         every wider table too and is left alone; when that holds for all, the rest of the path is the same.
         """
         n_lanes = self.problem.n_lanes
@@ -150,9 +147,9 @@ class FoldProblem:
             if last is not None and not any(touches):
                 last = FoldScores(last.held_out, np.zeros(n_lanes, dtype=np.intp), True)
             else:
-                if last is not None:
-                    self.problem.solver.scale([factor if touching else 1.0 for touching in touches])
                 frozen = [not touching for touching in touches]
+                if last is not None:
+                    self.problem.solver.stretch(factor, frozen)
                 self.run(table, frozen, on_report)
                 sweeps = np.array(self.problem.solver.results()["n_sweeps"], dtype=np.intp)
                 last = FoldScores(self.held_out(), sweeps, False)
