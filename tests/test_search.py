@@ -36,6 +36,23 @@ def test_equals_one_fit_per_fold(model, ranked, n_jobs):
     np.testing.assert_array_equal(search.predict(X), model(C=search.best_C_, **TIGHT).fit(X, y).predict(X))
 
 
+def test_a_walk_over_many_lanes_is_the_same_on_any_number_of_threads():
+    """More lanes than a block holds: threads share blocks, whose sizes must not show in the result."""
+    X, y = make_ranked(n_rows=400, n_ranks=8)
+    one, two = (CSearchCV(NPSVOR(tol=1e-3), Cs=CS, refit=False, n_jobs=n).fit(X, y).cv_results_ for n in (1, 2))
+    for key in ("mean_test_score", "std_test_score", "n_iter"):
+        np.testing.assert_array_equal(one[key], two[key])
+
+
+def test_a_warm_start_lands_where_a_cold_one_does():
+    """Squared hinge and hinge, tight: what a walk finds at its end must not depend on where it began."""
+    X, y = make_ranked(n_rows=300, n_ranks=4)
+    folds = list(StratifiedKFold(3).split(X, y))
+    for loss in ("hinge", "squared_hinge"):
+        walked, fresh = (CSearchCV(NPSVOR(loss=loss, **TIGHT), Cs=Cs, cv=folds, refit=False).fit(X, y) for Cs in (CS, CS[-1:]))
+        assert walked.cv_results_["mean_test_score"][-1] == pytest.approx(fresh.best_score_, abs=0.011)
+
+
 @pytest.mark.parametrize("scoring", ["mae", "mse", "accuracy", "macro_mae", "qwk"])
 def test_scorings(ranked, scoring):
     X, y = ranked

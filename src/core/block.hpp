@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -45,8 +46,8 @@ template <class T> class Block {
     std::vector<std::size_t> lanes;  // which of the solve's lanes these are
     std::size_t width = 0;
     std::size_t n_cuts = 0;
-    std::size_t n_sweeps = 0;         // ever
-    std::size_t n_sweeps_before = 0;  // ever, when the demands were loaded
+    std::size_t n_runs = 0;    // ever: how often demands were loaded
+    std::size_t n_sweeps = 0;  // of this run
 
     Buffer<T> weights;                 // [column][lane]
     Buffer<T> offsets, centres;        // [cut][lane]
@@ -77,9 +78,7 @@ template <class T> class Block {
           first_violation(width, -1.0),
           violation(width, 0.0),
           lane_sweeps(width, 0),
-          sweeps_since_recentred(width, 0) {
-        for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
-    }
+          sweeps_since_recentred(width, 0) {}
 
     // Takes over new demands; weights and duals stay as they are. Frozen lanes are not to be swept.
     void load(const Table& table, const Visits& visits, const std::vector<bool>& frozen) {
@@ -103,7 +102,10 @@ template <class T> class Block {
         }
         retire(~running);
         activate(running, visits);
-        n_sweeps_before = n_sweeps;
+        ++n_runs;
+        n_sweeps = 0;
+        // A run's orders must not depend on how long this block's slowest lane took in earlier ones.
+        std::iota(order.begin(), order.end(), 0u);
         lane_sweeps.assign(width, 0);
         sweeps_since_recentred.assign(width, 0);
     }
@@ -267,7 +269,7 @@ template <class T> class Block {
             });
         });
         to.n_sweeps = n_sweeps;
-        to.n_sweeps_before = n_sweeps_before;
+        to.n_runs = n_runs;
         to.order = order;
         to.running = regroup(running);
         to.has_shrunk = regroup(has_shrunk);

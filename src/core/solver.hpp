@@ -276,8 +276,7 @@ template <class T, class Rows> class Solver {
     void solve(Member& member, std::size_t b, Exchange& exchange, Control& control, std::mutex& report_mutex) {
         Tally tally;
         double last_violation = -1;
-        for (Block<T>& block = member.blocks[b];
-             block.running != 0 && block.n_sweeps - block.n_sweeps_before < options_.max_sweeps;) {
+        for (Block<T>& block = member.blocks[b]; block.running != 0 && block.n_sweeps < options_.max_sweeps;) {
             sweep_once(block, member.part->rows, exchange, control, tally);
             if (control.should_stop()) return;
             // The price of a delay, should there be one, is that violations grow: then wait for every row.
@@ -337,7 +336,7 @@ template <class T, class Rows> class Solver {
         state.violation_max = tally.violation_max.data();
         state.dropped = &tally.dropped;
 
-        Random random(mix(options_.seed, block.n_sweeps));
+        Random random(mix(options_.seed, (block.n_runs - 1) << 32 | block.n_sweeps));
         shuffle(block.order.data(), block.order.size(), random);
         std::uint32_t visits[chunk_rows];
         for (std::size_t first = 0; first < visits_.size && !control.should_stop(); first += chunk_rows) {
@@ -427,7 +426,7 @@ template <class T, class Rows> class Solver {
     // Moving lanes costs about a sweep. A solve that has already taken many will likely take many more.
     static bool should_narrow(const Block<T>& block) {
         const auto n_running = static_cast<std::size_t>(__builtin_popcount(block.running));
-        return n_running > 0 && block.n_sweeps - block.n_sweeps_before >= 16 && 2 * width_for(n_running) <= block.width;
+        return n_running > 0 && block.n_sweeps >= 16 && 2 * width_for(n_running) <= block.width;
     }
 
     // Dual objective, gap and violation of the block as it stands.
