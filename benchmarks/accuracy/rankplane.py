@@ -11,15 +11,19 @@ from rankplane import NPSVOR, Committee, CSearchCV
 
 CS = [2.0**k for k in range(-5, 3)]
 MODELS = {"npsvor": NPSVOR, "committee": Committee}
-VARIANTS: dict[str, dict[str, Any]] = {"rankplane NPSVOR": {"model": "npsvor"}, "rankplane Committee": {"model": "committee"}}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "rankplane NPSVOR": {"model": "npsvor"},
+    "rankplane Committee": {"model": "committee"},
+    "rankplane Committee, column weights": {"model": "committee", "column_weight": "ranks"},
+}
 
 
 def missing() -> str | None:
     return None
 
 
-def run(data: Data, model: str) -> Predictions:
-    estimator = MODELS[model](probability=True, ranks=range(data.n_ranks))
+def run(data: Data, model: str, column_weight: str | None = None) -> Predictions:
+    estimator = MODELS[model](probability=True, ranks=range(data.n_ranks), column_weight=column_weight)
     search = CSearchCV(estimator, Cs=CS, scoring="rps", n_jobs=1)
     seconds, _ = processor_timed(lambda: search.fit(data.X, data.y, groups=data.groups))
     best = search.best_estimator_

@@ -4,9 +4,12 @@ Lane ``(fold, plane)`` asks nothing of the rows that the fold holds out, so one 
 row gets scores from planes that never saw it.
 """
 
+import threading
+import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,9 @@ class Folds:
 
     def __len__(self) -> int:
         return len(self.test)
+
+    def one_by_one(self) -> list["Folds"]:
+        return [Folds(self.is_train[[fold]], [test]) for fold, test in enumerate(self.test)]
 
 
 def make_folds(cv: Any, X: Any, rank_numbers: NDArray[np.int32], groups: Any, seed: int) -> Folds:
@@ -85,6 +91,16 @@ class FoldScores:
     held_out: list[NDArray[Any]]
     n_sweeps: NDArray[np.intp]
     is_settled: bool
+    seconds: float = 0.0
+
+    @classmethod
+    def joined(cls, parts: Sequence["FoldScores"]) -> "FoldScores":
+        return cls(
+            [scores for part in parts for scores in part.held_out],
+            np.concatenate([part.n_sweeps for part in parts]),
+            all(part.is_settled for part in parts),
+            sum(part.seconds for part in parts),
+        )
 
 
 class FoldProblem:
@@ -137,13 +153,14 @@ class FoldProblem:
     def walk(self, tables: list[Table], factors: list[float], on_report: OnReport | None = None) -> Iterator[FoldScores]:
         """Solve for one table after the other, each a ``factor`` wider in its bounds than the one before.
 
-        The solution of the last, stretched as far as that helps, is the first guess for the next. A lane none of whose duals touches a bound solves
-        every wider table too and is left alone; when that holds for all, the rest of the path is the same.
+        The solution of the last, stretched as far as that helps, is the first guess for the next. A lane none of whose duals
+        touches a bound solves every wider table too and is left alone; when that holds for all, the rest of the path is the same.
         """
         n_lanes = self.problem.n_lanes
         touches = [True] * n_lanes
         last: FoldScores | None = None
         for table, factor in zip(tables, factors, strict=True):
+            start = time.perf_counter()
             if last is not None and not any(touches):
                 last = FoldScores(last.held_out, np.zeros(n_lanes, dtype=np.intp), True)
             else:
@@ -154,4 +171,47 @@ class FoldProblem:
                 sweeps = np.array(self.problem.solver.results()["n_sweeps"], dtype=np.intp)
                 last = FoldScores(self.held_out(), sweeps, False)
                 touches = self.problem.solver.touch_bounds()
+            last = replace(last, seconds=time.perf_counter() - start)
             yield last
+
+
+def walk_folds(
+    make: Callable[[Folds, Options], FoldProblem],
+    folds: Folds,
+    options: Options,
+    tables: list[Table],
+    factors: list[float],
+    *,
+    is_shared: bool,
+    on_point: Callable[[int, int], None] = lambda place, n_parts: None,
+) -> list[FoldScores]:
+    """Walk all folds along a path: as lanes of one solve if they share X, else one by one, as many at a time as there are
+    threads. ``on_point`` hears of the place of every point in the path, and one in how many parts of the folds it is for.
+    """
+    if is_shared:
+        points = []
+        for place, point in enumerate(make(folds, options).walk(tables, factors)):
+            points.append(point)
+            on_point(place, 1)
+        return points
+    is_abandoned = threading.Event()
+
+    def stop_if_abandoned(*_: Any) -> None:
+        if is_abandoned.is_set():
+            raise KeyboardInterrupt
+
+    def walk(fold: Folds) -> list[FoldScores]:
+        walked = []
+        for place, point in enumerate(make(fold, replace(options, n_threads=1)).walk(tables, factors, stop_if_abandoned)):
+            walked.append(point)
+            on_point(place, len(folds))
+        return walked
+
+    with ThreadPoolExecutor(options.n_threads) as pool:
+        try:
+            walks = list(pool.map(walk, folds.one_by_one()))
+        except BaseException:
+            # Ctrl-C reaches this thread only; those that solve hear of it after their next sweep.
+            is_abandoned.set()
+            raise
+    return [FoldScores.joined(parts) for parts in zip(*walks, strict=True)]

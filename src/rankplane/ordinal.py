@@ -6,7 +6,8 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
+from functools import partial
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankplane import decisions, tables, validation
 from rankplane.calibration import Curved
+from rankplane.column_weights import scale_columns, telling_weights
 from rankplane.explanations import Explanation, TopFeatures, explain_rows, top_columns
-from rankplane.folds import FoldProblem, Folds, make_folds
+from rankplane.folds import FoldProblem, Folds, make_folds, walk_folds
 from rankplane.planes import Planes, scores
 from rankplane.progress import solve_progress
 from rankplane.rankers import Ranks, Scores
-from rankplane.solve import Options, solve_planes
+from rankplane.solve import OnReport, Options, solve_planes
 from rankplane.tables import Table
 
 LOSSES = ("hinge", "squared_hinge")
@@ -53,6 +55,8 @@ PARAMETER_DOCS = {
     "n_jobs": "Threads. The result depends on their number, but not on their timing: the same number gives the same bits.",
     "random_state": "Seed of the order in which rows are visited. ``None`` is a fixed seed.",
     "verbose": "1 shows a progress bar.",
+    "column_weight": "``'ranks'`` penalises columns less that tell the ranks apart, which predicts better from texts; or a factor "
+    "per column, by which X is multiplied. ``coef_`` is for X as it is given.",
 }
 ATTRIBUTE_DOCS = """
     Attributes
@@ -93,10 +97,35 @@ class Problem:
     table_rows: NDArray[np.int32]
     row_weights: NDArray[np.float64] | None
     options: Options
+    column_weight: NDArray[Any] | Literal["ranks"] | None = None
 
     @property
     def n_ranks(self) -> int:
         return len(self.order)
+
+    @property
+    def learns_column_weights(self) -> bool:
+        return isinstance(self.column_weight, str)
+
+    def weights_of_columns(self, is_used: NDArray[np.bool_]) -> NDArray[Any] | None:
+        """Factors on the columns for a solve of the used rows. Others have no say in them, so that they stay unseen."""
+        if not isinstance(self.column_weight, str):
+            return self.column_weight
+        if self.row_weights is not None:
+            is_used = is_used & (self.row_weights > 0)
+        return telling_weights(self.X, self.rank_numbers, self.n_ranks, is_used)
+
+    def solve(self, table: Table, options: Options, on_report: OnReport | None = None) -> Planes:
+        """The planes of all rows."""
+        weights = self.weights_of_columns(np.ones(len(self.rank_numbers), dtype=bool))
+        X = scale_columns(self.X, weights)
+        planes = solve_planes(X, table, self.table_rows, options, row_weights=self.row_weights, on_report=on_report)
+        return planes.for_columns(weights)
+
+    def folds(self, table: Table, folds: Folds, options: Options, *, keeps_all: bool = False, evens_out: bool) -> FoldProblem:
+        """Cross-validation as one solve: of any folds, or where column weights are learnt, of a single one."""
+        X = scale_columns(self.X, self.weights_of_columns(folds.is_train[0]))
+        return FoldProblem(X, table, self.table_rows, self.row_weights, folds, options, keeps_all=keeps_all, evens_out=evens_out)
 
 
 def has_probability(estimator: Any) -> bool:
@@ -121,6 +150,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
+    column_weight: Any = None
 
     free_offsets: ClassVar[bool] = False
     fitted: ClassVar[tuple[str, ...]] = (
@@ -186,29 +216,24 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._forget()
         problem = self._prepare(X, y, sample_weight)
-        if not self.probability:
-            with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
-                planes = solve_planes(
-                    problem.X,
-                    self._table(problem.n_ranks),
-                    problem.table_rows,
-                    problem.options,
-                    row_weights=problem.row_weights,
-                    on_report=on_report,
-                )
-            self._adopt(problem, planes)
-            return self
-        table = self._table(problem.n_ranks)
-        # As many folds as the planes leave room for in one pass.
-        n_folds = min(5, max(3, BLOCK // table.shape[2] - 1), len(problem.rank_numbers))
-        folds = make_folds(n_folds, problem.X, problem.rank_numbers, None, problem.options.seed)
-        lanes = FoldProblem(
-            problem.X, table, problem.table_rows, problem.row_weights, folds, problem.options, keeps_all=True, evens_out=True
-        )
+        table, options = self._table(problem.n_ranks), problem.options
         with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
-            lanes.run(table, on_report=on_report)
-        held_out = lanes.held_out()
-        self._adopt(problem, lanes.problem.take_planes(table.shape[2]))
+            if not self.probability:
+                self._adopt(problem, problem.solve(table, options, on_report))
+                return self
+            # As many folds as the planes leave room for in one pass.
+            n_folds = min(5, max(3, BLOCK // table.shape[2] - 1), len(problem.rank_numbers))
+            folds = make_folds(n_folds, problem.X, problem.rank_numbers, None, options.seed)
+            if isinstance(problem.column_weight, str):
+                planes = problem.solve(table, options, on_report)
+                make = partial(problem.folds, table, evens_out=True)
+                held_out = walk_folds(make, folds, options, [table], [1.0], is_shared=False)[0].held_out
+            else:
+                lanes = problem.folds(table, folds, options, keeps_all=True, evens_out=True)
+                lanes.run(table, on_report=on_report)
+                held_out = lanes.held_out()
+                planes = lanes.problem.take_planes(table.shape[2]).for_columns(problem.column_weight)
+        self._adopt(problem, planes)
         self._calibrate(problem, folds, held_out)
         return self
 
@@ -245,7 +270,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         by_rank = validation.rank_weights(self.class_weight, order, numbers)
         if by_rank is not None:
             weights = by_rank[numbers] * (1.0 if weights is None else weights)
-        return Problem(X, order, numbers, self._table_rows(numbers, len(order)), weights, options)
+        by_column = validation.check_column_weight(self.column_weight, X.shape[1], X.dtype)
+        return Problem(X, order, numbers, self._table_rows(numbers, len(order)), weights, options, by_column)
 
     def _adopt(self, problem: "Problem", planes: Planes) -> None:
         self.classes_ = problem.order

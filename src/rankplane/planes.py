@@ -1,6 +1,6 @@
 """The product of a solve: weights and offsets, and how good they are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,10 @@ class Planes:
     dual_objective: NDArray[np.float64]
     gap: NDArray[np.float64]
     n_support: NDArray[np.intp]
+
+    def for_columns(self, factors: NDArray[Any] | None) -> "Planes":
+        """The same planes for columns that have not been multiplied by these factors, as those of the solve were."""
+        return self if factors is None else replace(self, weights=self.weights * factors[:, None])
 
 
 def scores(X: Any, weights: NDArray[Any], n_threads: int) -> NDArray[Any]:

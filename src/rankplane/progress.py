@@ -61,10 +61,10 @@ def solve_progress(is_shown: bool, name: str, tol: float) -> Iterator["OnReport 
 
 
 @contextmanager
-def search_progress(is_shown: bool, name: str, n_settings: int) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A bar that follows the settings of a search."""
+def search_progress(is_shown: bool, name: str, n_settings: int) -> Iterator[Callable[[dict[str, Any], int], None]]:
+    """A bar that follows the settings of a search, each perhaps in several parts."""
     if not is_shown:
-        yield lambda setting: None
+        yield lambda setting, n_parts: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -80,7 +80,7 @@ def search_progress(is_shown: bool, name: str, n_settings: int) -> Iterator[Call
     with Progress(*columns) as progress:
         task = progress.add_task(name, total=n_settings, setting="")
 
-        def on_setting(setting: dict[str, Any]) -> None:
-            progress.update(task, advance=1, setting=" ".join(f"{key}={value:g}" for key, value in setting.items()))
+        def on_setting(setting: dict[str, Any], n_parts: int) -> None:
+            progress.update(task, advance=1 / n_parts, setting=" ".join(f"{key}={value:g}" for key, value in setting.items()))
 
         yield on_setting

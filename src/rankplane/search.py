@@ -5,9 +5,9 @@ of the paper, eleven values of C on five folds, costs a few fits instead of fift
 """
 
 import itertools
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,11 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from rankplane import decisions, validation
 from rankplane.calibration import Curved
 from rankplane.estimators import NPSVOR
-from rankplane.folds import FoldProblem, Folds, FoldScores, make_folds
+from rankplane.folds import Folds, FoldScores, make_folds, walk_folds
 from rankplane.metrics import MEASURES, ranked_probability_score
 from rankplane.ordinal import LinearOrdinal, Problem
 from rankplane.progress import search_progress
-from rankplane.solve import solve_planes
 
 # A tuple: scikit-learn compares defaults with ==, which an array does not answer with one word.
 DEFAULT_CS = tuple(float(2.0**k) for k in range(-5, 6))
@@ -163,7 +162,6 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         options = replace(problem.options, tol=0.5 * problem.options.tol)
         settings: list[Setting] = []
         points: list[FoldScores] = []
-        seconds: list[float] = []
         n_settings = sum(len(path) for path in paths)
         with search_progress(bool(self.verbose), f"CSearchCV({type(model).__name__})", n_settings) as on_setting:
             for path in paths:
@@ -171,16 +169,15 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
                 tables = [m._table(problem.n_ranks) for m in models]
                 prices = [setting.get("C2", setting.get("C", 1.0)) for setting in path]
                 factors = [1.0] + [after / before for before, after in itertools.pairwise(prices)]
-                lanes = FoldProblem(
-                    problem.X, tables[0], problem.table_rows, problem.row_weights, folds, options, evens_out=model.probability
+                make = partial(problem.folds, tables[0], evens_out=model.probability)
+
+                def on_point(place: int, n_parts: int, path: list[Setting] = path) -> None:
+                    on_setting(path[place], n_parts)
+
+                settings += path
+                points += walk_folds(
+                    make, folds, options, tables, factors, is_shared=not problem.learns_column_weights, on_point=on_point
                 )
-                start = time.perf_counter()
-                for setting, point in zip(path, lanes.walk(tables, factors), strict=True):
-                    settings.append(setting)
-                    points.append(point)
-                    seconds.append(time.perf_counter() - start)
-                    on_setting(setting)
-                    start = time.perf_counter()
 
         scores = np.array([self._fold_scores(model, problem, folds, point, measure) for point in points])
         means = scores.mean(axis=1)
@@ -188,7 +185,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         # Of equally good ones the smallest: ascending settings and the first maximum.
         by_price = sorted(range(len(settings)), key=lambda i: tuple(settings[i].values()))
         best = by_price[int(np.argmax(signed[by_price]))]
-        self.cv_results_ = self._results(settings, points, scores, signed, seconds)
+        self.cv_results_ = self._results(settings, points, scores, signed)
         self.n_splits_ = len(folds)
         self.best_index_ = best
         self.best_params_ = settings[best]
@@ -205,9 +202,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         if model.probability:
             # The calibrator learns from scores that a long walk has settled; planes that stop early score differently.
             options = replace(options, tol=0.1 * options.tol)
-        table = model._table(problem.n_ranks)
-        planes = solve_planes(problem.X, table, problem.table_rows, options, row_weights=problem.row_weights)
-        model._adopt(problem, planes)
+        model._adopt(problem, problem.solve(model._table(problem.n_ranks), options))
         if model.probability:
             model._calibrate(problem, folds, point.held_out)
         return model
@@ -245,7 +240,6 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         points: Sequence[FoldScores],
         scores: NDArray[Any],
         signed: NDArray[Any],
-        seconds: Sequence[float],
     ) -> dict[str, Any]:
         results: dict[str, Any] = {f"param_{name}": np.array([s[name] for s in settings]) for name in settings[0]}
         results["params"] = list(settings)
@@ -256,7 +250,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         results["rank_test_score"] = np.array([1 + int(np.sum(signed > value)) for value in signed])
         results["n_iter"] = np.array([int(point.n_sweeps.max()) for point in points])
         results["is_settled"] = np.array([point.is_settled for point in points])
-        results["fit_time"] = np.array(seconds)
+        results["fit_time"] = np.array([point.seconds for point in points])
         return results
 
     @available_if(delegated("predict"))  # type: ignore[untyped-decorator]

@@ -62,6 +62,22 @@ def seed_of(random_state: Any) -> int:
     raise ValueError(f"random_state must be None, a whole number from 0 up, a RandomState or a Generator. Got {random_state!r}.")
 
 
+def check_column_weight(column_weight: Any, n_columns: int, dtype: Any) -> Any:
+    """None, the word, or a positive factor per column."""
+    if column_weight is None or (isinstance(column_weight, str) and column_weight == "ranks"):
+        return column_weight
+    rule = f"column_weight must be None, 'ranks' or {n_columns} positive numbers, one per column."
+    if isinstance(column_weight, str):
+        raise ValueError(f"{rule} Got {column_weight!r}.")
+    weights = np.asarray(column_weight, dtype=dtype)
+    if weights.shape != (n_columns,):
+        raise ValueError(f"{rule} Got an array of shape {weights.shape}.")
+    bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
+    if len(bad) > 0:
+        raise ValueError(f"{rule} Got {weights[bad[0]]} for column {bad[0]}.")
+    return weights
+
+
 def check_finite(X: Any) -> None:
     """Refuse NaN and infinity, and say where the first one is."""
     values = X.data if sp.issparse(X) else X
