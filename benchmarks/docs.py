@@ -246,7 +246,7 @@ def calibrators_section(runs: list[list[Line]]) -> str:
         n_sets = 0
         for lines in runs:
             found = {
-                name: next((line for line in lines if all(line[k] == v for k, v in asked.items())), None)
+                name: next((line for line in lines if all(line.get(k) == v for k, v in asked.items())), None)
                 for name, asked in variants.items()
             }
             if any(line is None for line in found.values()):
@@ -264,12 +264,31 @@ def calibrators_section(runs: list[list[Line]]) -> str:
 
     usual = {"planes": "NPSVOR", "folds": 5, "C_chosen_by": "rps", "calibrator": "curved"}
     compare("Calibrators", {c: usual | {"calibrator": c} for c in ("multinomial", "curved", "cumulative")})
-    planes = ("NPSVOR", "NPSVOR, squared hinge", "SVC", "Committee", "Committee, hinge")
+    planes = ("NPSVOR", "NPSVOR, squared hinge", "SVC", "Committee", "Committee, hinge", "Committee, column weights")
     compare("Planes under the curved calibrator", {p: usual | {"planes": p} for p in planes})
     compare("Choice of C", {f"C by {how}": usual | {"C_chosen_by": how} for how in ("rps", "MAE of the ranker")})
     for p in ("NPSVOR", "Committee"):
         compare(f"Folds: {p}", {f"{n} folds": usual | {"planes": p, "folds": n} for n in (5, 3)})
+    parts.append(coverage_table([line for lines in runs for line in lines if "coverage" in line]))
     return "\n".join(parts)
+
+
+def coverage_table(lines: list[Line]) -> str:
+    """What rank sets promise and hold, a row per data set."""
+    promised = sorted({line["coverage"] for line in lines})
+    by_set: dict[str, dict[float, Line]] = {}
+    for line in lines:
+        by_set.setdefault(line["data"]["name"], {})[line["coverage"]] = line["measures"]
+    if not by_set:
+        return ""
+    rows = []
+    for name, found in by_set.items():
+        n_ranks = next(line["data"]["ranks"] for line in lines if line["data"]["name"] == name)
+        rows.append(
+            (f"{name}, {n_ranks} ranks", *(number(found[c][k], d) for c in promised for k, d in (("held", 3), ("size", 2))))
+        )
+    head = ("data", *(cell for c in promised for cell in (f"asked {c:g}: held", "ranks per set")))
+    return f"### Rank sets of NPSVOR on the test rows\n\n{table(head, rows)}"
 
 
 def versions_section(lines: list[Line]) -> str:

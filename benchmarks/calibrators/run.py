@@ -1,17 +1,21 @@
-"""Calibrators on the same held-out scores, planes with the same calibrator: ``python -m benchmarks.calibrators.run``.
+"""Calibrators on the same held-out scores, planes with the same calibrator, rank sets: ``python -m
+benchmarks.calibrators.run``.
 
-For each kind of planes, fold planes and planes of all rows are solved together for a few C; held-out scores train the
-calibrators, test rows judge them. C is the one whose held-out probabilities have the least ranked probability score,
-unless a line says otherwise.
+For each kind of planes, a walk over a few C gives held-out scores, which train the calibrators; test rows judge them. C is
+the one whose held-out probabilities have the least ranked probability score, unless a line says otherwise.
 """
 
 import argparse
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from benchmarks import answers
 from benchmarks import data as data_sets
@@ -21,45 +25,54 @@ from benchmarks.common import Log, console, data_folder, progress
 from benchmarks.data import Data
 from rankplane import NPSVOR, SVC, Committee, decisions
 from rankplane.calibration import Cumulative, Curved, Multinomial
-from rankplane.folds import FoldProblem, make_folds
+from rankplane.folds import make_folds, walk_folds
 from rankplane.metrics import ranked_probability_score
-from rankplane.planes import scores as scores_of
 from rankplane.rankers import ordered
 
-CS = (0.125, 0.25, 0.5, 1.0, 2.0)
+CS = [0.125, 0.25, 0.5, 1.0, 2.0]
 PLANES: dict[str, Any] = {
     "NPSVOR": NPSVOR(),
     "NPSVOR, squared hinge": NPSVOR(loss="squared_hinge"),
     "SVC": SVC(),
     "Committee": Committee(),
     "Committee, hinge": Committee(loss="hinge"),
+    "Committee, column weights": Committee(column_weight="ranks"),
 }
+COVERAGES = (0.8, 0.9, 0.95)
 CALIBRATORS = {"multinomial": Multinomial, "curved": Curved, "cumulative": Cumulative}
 Array = NDArray[Any]
 Line = dict[str, Any]
 
 
 @dataclass
-class Solved:
-    """Scores by planes that did not see the rows: held-out training rows, and test rows."""
+class Walked:
+    """Scores of the training rows, each by planes that did not see it, at one C."""
 
+    model: Any
     C: float
     held_out: Array
-    test: Array
+
+    def test_scores(self, data: Data) -> Array:
+        """Of the test rows, by planes of all training rows."""
+        model = clone(self.model).set_params(C=self.C, probability=False, decision="ranker")
+        return np.asarray(model.fit(data.X, data.y).plane_scores(data.X_test))
 
 
-def solve(data: Data, planes: str, C: float, n_folds: int) -> Solved:
-    model = PLANES[planes].set_params(C=C, ranks=range(data.n_ranks), n_jobs=1)
+def walk(data: Data, planes: str, Cs: list[float], n_folds: int) -> list[Walked]:
+    model = clone(PLANES[planes]).set_params(ranks=range(data.n_ranks), n_jobs=1)
     problem = model._prepare(data.X, data.y, None)
-    table = model._table(data.n_ranks)
     folds = make_folds(n_folds, data.X, problem.rank_numbers, data.groups, 0)
-    lanes = FoldProblem(data.X, table, problem.table_rows, None, folds, problem.options, keeps_all=True)
-    lanes.run(table)
-    held_out = np.empty((len(data.y), table.shape[2]))
-    for rows, found in zip(folds.test, lanes.held_out(), strict=True):
-        held_out[rows] = found
-    solved = lanes.problem.take_planes(table.shape[2])
-    return Solved(C, held_out, scores_of(data.X_test, solved.weights, 1) + solved.offsets.ravel())
+    tables = [clone(model).set_params(C=C)._table(data.n_ranks) for C in Cs]
+    factors = [1.0, *(after / before for before, after in pairwise(Cs))]
+    make = partial(problem.folds, tables[0], evens_out=True)
+    points = walk_folds(make, folds, problem.options, tables, factors, is_shared=not problem.learns_column_weights)
+    walked = []
+    for C, point in zip(Cs, points, strict=True):
+        held_out = np.empty((len(data.y), tables[0].shape[2]))
+        for rows, found in zip(folds.test, point.held_out, strict=True):
+            held_out[rows] = found
+        walked.append(Walked(model, C, held_out))
+    return walked
 
 
 def inputs(scores: Array, calibrator: str, n_ranks: int) -> Array:
@@ -67,11 +80,10 @@ def inputs(scores: Array, calibrator: str, n_ranks: int) -> Array:
     return scores[:, : n_ranks - 1] + scores[:, 1:n_ranks] if calibrator == "cumulative" else scores
 
 
-def probabilities(data: Data, solved: Solved, calibrator: str) -> tuple[Array, Array]:
-    """Of the held-out training rows and of the test rows."""
-    given = inputs(solved.held_out, calibrator, data.n_ranks)
-    fitted = CALIBRATORS[calibrator].fit(given, data.y, data.n_ranks)
-    return fitted.probabilities(given), fitted.probabilities(inputs(solved.test, calibrator, data.n_ranks))
+def probabilities(data: Data, held_out: Array, calibrator: str, scores: Array) -> Array:
+    """Of rows with these scores, by a calibrator of the held-out ones."""
+    fitted = CALIBRATORS[calibrator].fit(inputs(held_out, calibrator, data.n_ranks), data.y, data.n_ranks)
+    return np.asarray(fitted.probabilities(inputs(scores, calibrator, data.n_ranks)))
 
 
 def rps(data: Data, ranks: Array, found: Array) -> float:
@@ -87,30 +99,43 @@ def judge(data: Data, found: Array) -> dict[str, float]:
     return measures
 
 
+def coverage_lines(data: Data, planes: str, C: float) -> list[Line]:
+    """How often rank sets hold the true rank of a test row, and how many ranks they hold."""
+    model = clone(PLANES[planes]).set_params(C=C, ranks=range(data.n_ranks), probability=True, n_jobs=1).fit(data.X, data.y)
+    lines = []
+    for coverage in COVERAGES:
+        sets = model.predict_set(data.X_test, coverage)
+        held = float(np.mean(sets[np.arange(len(sets)), data.y_test]))
+        about = {"planes": planes, "C": C, "coverage": coverage}
+        lines.append({"data": data.describe(), **about, "measures": {"held": held, "size": float(sets.sum(axis=1).mean())}})
+    return lines
+
+
 def measure(data: Data) -> list[Line]:
     lines: list[Line] = []
 
-    def add(planes: str, n_folds: int, chosen_by: str, calibrator: str, solved: Solved) -> None:
-        found = judge(data, probabilities(data, solved, calibrator)[1])
-        about = {"planes": planes, "folds": n_folds, "C_chosen_by": chosen_by, "calibrator": calibrator, "C": solved.C}
-        lines.append({"data": data.describe(), **about, "measures": found})
+    def add(planes: str, n_folds: int, chosen_by: str, walked: Walked, calibrators: Iterable[str] = ("curved",)) -> None:
+        test = walked.test_scores(data)
+        for calibrator in calibrators:
+            found = judge(data, probabilities(data, walked.held_out, calibrator, test))
+            about = {"planes": planes, "folds": n_folds, "C_chosen_by": chosen_by, "calibrator": calibrator, "C": walked.C}
+            lines.append({"data": data.describe(), **about, "measures": found})
 
-    with progress(data.name, len(PLANES) * len(CS) + 2) as advance:
+    with progress(data.name, 2 * len(PLANES) + 3) as advance:
         for planes in PLANES:
-            path = []
-            for C in CS:
-                advance(f"{planes}, C = {C:g}")
-                path.append(solve(data, planes, C, 5))
-            best = min(path, key=lambda s: rps(data, data.y, probabilities(data, s, "curved")[0]))
-            for calibrator in CALIBRATORS:
-                if calibrator != "cumulative" or planes.startswith("NPSVOR"):
-                    add(planes, 5, "rps", calibrator, best)
+            advance(f"{planes}, folds")
+            path = walk(data, planes, CS, 5)
+            best = min(path, key=lambda w: rps(data, data.y, probabilities(data, w.held_out, "curved", w.held_out)))
+            advance(f"{planes}, all rows")
+            add(planes, 5, "rps", best, [c for c in CALIBRATORS if c != "cumulative" or planes.startswith("NPSVOR")])
             if planes == "NPSVOR":
-                by_ranker = min(path, key=lambda s: answers.measures(ordered(s.held_out), data.y)["mae"])
-                add(planes, 5, "MAE of the ranker", "curved", by_ranker)
+                by_ranker = min(path, key=lambda w: answers.measures(ordered(w.held_out), data.y)["mae"])
+                add(planes, 5, "MAE of the ranker", by_ranker)
+                advance(f"{planes}, rank sets")
+                lines += coverage_lines(data, planes, best.C)
             if planes in ("NPSVOR", "Committee"):
                 advance(f"{planes}, three folds")
-                add(planes, 3, "rps", "curved", solve(data, planes, best.C, 3))
+                add(planes, 3, "rps", walk(data, planes, [best.C], 3)[0])
     return lines
 
 
@@ -128,8 +153,8 @@ def main(arguments: list[str] | None = None) -> None:
             continue
         for line in measure(data_sets.load(name, folder)):
             cells = ", ".join(f"{key} {value:.4f}" for key, value in line["measures"].items())
-            how = f"{line['planes']}, {line['calibrator']}, {line['folds']} folds, C = {line['C']:g} by {line['C_chosen_by']}"
-            print(f"{name}: {how}: {cells}", flush=True)
+            about = {key: value for key, value in line.items() if key not in ("data", "measures")}
+            print(f"{name}: {', '.join(f'{key} {value}' for key, value in about.items())}: {cells}", flush=True)
             if not options.no_save:
                 log.write(**line)
 
