@@ -1,5 +1,9 @@
 """Weights of columns: the formula, what they do to a solve, and that held-out rows stay unseen."""
 
+import os
+import signal
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -133,3 +137,16 @@ def test_is_kept_in_a_file(tmp_path, column_weight):
 def test_bad_weights(ranked, column_weight, found):
     with pytest.raises(ValueError, match=rf"^column_weight must be None, 'ranks' or 30 positive numbers, one per column. {found}$"):
         NPSVOR(column_weight=column_weight).fit(*ranked)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_ctrl_c_stops_folds_that_run_side_by_side(answers_to_ctrl_c):
+    X, y = make_ranked(n_rows=20_000, n_columns=300)
+    search = CSearchCV(NPSVOR(column_weight="ranks", tol=1e-12, max_iter=10**9, shrinking=False), Cs=[1.0], n_jobs=2)
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    # Without an answer to Ctrl-C this would run for hours.
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    timer.join()
+    assert not hasattr(search, "cv_results_")

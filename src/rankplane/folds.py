@@ -213,5 +213,6 @@ def walk_folds(
         except BaseException:
             # Ctrl-C reaches this thread only; those that solve hear of it after their next sweep.
             is_abandoned.set()
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [FoldScores.joined(parts) for parts in zip(*walks, strict=True)]
