@@ -1,6 +1,7 @@
 // A block: up to 32 lanes that are swept together, and everything that is known about them.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
