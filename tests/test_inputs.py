@@ -187,8 +187,8 @@ def test_bad_parameters_are_refused(ranked, parameters, message):
 
 
 def test_unknown_parameters_are_refused():
-    with pytest.raises(TypeError, match="kernel"):
-        NPSVOR(kernel="rbf")
+    with pytest.raises(TypeError, match="colour"):
+        NPSVOR(colour="red")
     with pytest.raises(TypeError, match="epsilon"):
         SVC(epsilon=0.1)
 

@@ -179,7 +179,7 @@ def test_newer_formats_are_refused(saved):
     content = bytearray(saved.read_bytes())
     content[8:12] = struct.pack("<I", modelfile.FORMAT + 1)
     saved.write_bytes(content)
-    with pytest.raises(ValueError, match=r"newer than format 1 that this version reads: update rankplane"):
+    with pytest.raises(ValueError, match=r"newer than format 2 that this version reads: update rankplane"):
         load_model(saved)
 
 

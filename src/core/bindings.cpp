@@ -1,4 +1,4 @@
-// The one file that knows both Python and the core: numpy arrays in, numpy arrays out, Ctrl-C and progress in between.
+// The solver of planes as Python sees it: numpy arrays in, numpy arrays out, Ctrl-C and progress in between.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -8,18 +8,15 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <tuple>
 #include <type_traits>
 #include <vector>
 
+#include "bind_arrays.hpp"
+#include "bind_kernel.hpp"
 #include "bind_text.hpp"
 #include "columns.hpp"
 #include "isa.hpp"
@@ -28,36 +25,8 @@
 #include "scores.hpp"
 #include "solver.hpp"
 
-namespace nb = nanobind;
-
 namespace rankplane {
 namespace {
-
-template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using TableArray = nb::ndarray<const double, nb::shape<-1, -1, -1, n_demand_fields>, nb::c_contig, nb::device::cpu>;
-
-template <class T, std::size_t N> struct OwnedArray {
-    std::unique_ptr<T[]> data;
-    nb::ndarray<nb::numpy, T, nb::ndim<N>> release(std::initializer_list<std::size_t> shape) {
-        T* raw = data.release();
-        nb::capsule owner(raw, [](void* memory) noexcept { delete[] static_cast<T*>(memory); });
-        return nb::ndarray<nb::numpy, T, nb::ndim<N>>(raw, shape, owner);
-    }
-};
-template <class T, std::size_t N> OwnedArray<T, N> new_array(std::size_t size) {
-    return {std::unique_ptr<T[]>(new T[size == 0 ? 1 : size])};
-}
-
-template <class Work> auto without_gil(const Work& work) {
-    const nb::gil_scoped_release unlocked;
-    return work();
-}
-
-Isa isa_in_use() {
-    const char* name = std::getenv("RANKPLANE_ISA");
-    return choose_isa(name == nullptr ? "" : name);
-}
 
 template <class T, class Index>
 SparseRows<T, Index> sparse_rows(const Vector<Index>& starts, const Vector<Index>& columns, const Vector<T>& values,
@@ -68,60 +37,6 @@ SparseRows<T, Index> sparse_rows(const Vector<Index>& starts, const Vector<Index
     check_starts(starts.data(), starts.shape(0), std::min(columns.shape(0), values.shape(0)));
     check_columns(rows);
     return rows;
-}
-
-// Runs `work` without the GIL on a thread of its own, while this one looks out for Ctrl-C and passes reports on to Python.
-template <class Work> void run_watched(Work&& work, Control& control, const nb::object& on_report) {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::optional<Report> news;
-    bool is_finished = false;
-    std::exception_ptr failure;
-    if (!on_report.is_none()) {
-        control.report = [&](const Report& report) {
-            const std::lock_guard lock(mutex);
-            news = report;
-        };
-    }
-    bool was_interrupted = false;
-    std::optional<nb::python_error> python_failure;
-    {
-        const nb::gil_scoped_release unlocked;
-        std::thread worker([&] {
-            try {
-                work();
-            } catch (...) { failure = std::current_exception(); }
-            const std::lock_guard lock(mutex);
-            is_finished = true;
-            changed.notify_one();
-        });
-        std::unique_lock lock(mutex);
-        while (!changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return is_finished; })) {
-            std::optional<Report> report = std::exchange(news, std::nullopt);
-            lock.unlock();
-            {
-                const nb::gil_scoped_acquire locked;
-                if (!was_interrupted && PyErr_CheckSignals() != 0) {
-                    was_interrupted = true;
-                    python_failure.emplace();
-                    control.request_stop();
-                }
-                if (report && !control.should_stop()) {
-                    try {
-                        on_report(report->sweep, report->n_active_rows, report->lanes, report->violations);
-                    } catch (nb::python_error& error) {
-                        python_failure.emplace(std::move(error));
-                        control.request_stop();
-                    }
-                }
-            }
-            lock.lock();
-        }
-        lock.unlock();
-        worker.join();
-    }
-    if (python_failure) throw nb::python_error(std::move(*python_failure));
-    if (failure) std::rethrow_exception(failure);
 }
 
 // A solver of any value and index type, as Python sees it.
@@ -155,12 +70,9 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
 
     void run(const TableArray& table, const std::vector<bool>& frozen, std::size_t n_certified,
              const nb::object& on_report) override {
-        if (table.shape(1) != n_cuts_ || table.shape(2) != n_lanes_) throw std::invalid_argument("The table has the wrong shape.");
-        std::vector<bool> skip = frozen;
-        skip.resize(n_lanes_, false);
-        const Table view{table.data(), table.shape(0), n_cuts_, n_lanes_};
+        const Table view = table_of(table, n_cuts_, n_lanes_);
         Control control;
-        run_watched([&] { solver_.run(view, skip, n_certified, control); }, control, on_report);
+        run_watched([&] { solver_.run(view, all_lanes(frozen, n_lanes_), n_certified, control); }, control, on_report);
     }
 
     void stretch(double factor, const std::vector<bool>& frozen) override {
@@ -208,19 +120,6 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
     Solver<T, Rows> solver_;
     std::size_t n_rows_, n_columns_, n_lanes_, n_cuts_;
 };
-
-template <class T>
-void check_rows(std::size_t n_rows, const Vector<std::int32_t>& table_rows, const std::optional<Vector<T>>& row_weights) {
-    if (table_rows.shape(0) != n_rows && table_rows.shape(0) != 2 * n_rows) {
-        throw std::invalid_argument("table_rows must have one or two entries per row.");
-    }
-    if (row_weights && row_weights->shape(0) != n_rows) throw std::invalid_argument("row_weights must have one entry per row.");
-}
-
-Options make_options(double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads, double rho,
-                     bool free_offsets) {
-    return {tol, max_sweeps, shrinking, seed, n_threads < 1 ? 1 : n_threads, rho, free_offsets};
-}
 
 template <class T, class Rows> auto bound_scores(const Rows& rows, const Matrix<T>& weights, std::size_t n_threads) {
     const std::size_t n_planes = weights.shape(1);
@@ -293,29 +192,6 @@ template <class T> void bind_dense(nb::module_& module) {
         nb::arg("values"), nb::arg("weights"), nb::arg("n_threads"));
 }
 
-nb::dict results_of(const AnySolver& solver) {
-    const std::vector<LaneResult>& results = solver.results();
-    std::vector<std::size_t> sweeps, support;
-    std::vector<bool> converged;
-    std::vector<double> violation, objective, gap;
-    for (const LaneResult& result : results) {
-        sweeps.push_back(result.n_sweeps);
-        support.push_back(result.n_support);
-        converged.push_back(result.has_converged);
-        violation.push_back(result.violation);
-        objective.push_back(result.dual_objective);
-        gap.push_back(result.gap);
-    }
-    nb::dict columns;
-    columns["n_sweeps"] = sweeps;
-    columns["n_support"] = support;
-    columns["has_converged"] = converged;
-    columns["violation"] = violation;
-    columns["dual_objective"] = objective;
-    columns["gap"] = gap;
-    return columns;
-}
-
 }  // namespace
 }  // namespace rankplane
 
@@ -327,7 +203,7 @@ NB_MODULE(_core, module) {
         .def("touch_bounds", &AnySolver::touch_bounds)
         .def("score", &AnySolver::score, nb::arg("picks"), nb::arg("first_lane"), nb::arg("n_wanted"))
         .def("offsets", &AnySolver::offsets)
-        .def("results", &results_of)
+        .def("results", [](const AnySolver& solver) { return results_of(solver.results()); })
         .def("take_weights", &AnySolver::take_weights, nb::arg("n_wanted"));
     bind_sparse<float, std::int32_t>(module);
     bind_sparse<float, std::int64_t>(module);
@@ -335,6 +211,7 @@ NB_MODULE(_core, module) {
     bind_sparse<double, std::int64_t>(module);
     bind_dense<float>(module);
     bind_dense<double>(module);
+    bind_kernel(module);
     bind_text(module);
     module.def("isa", [] { return std::string(name_of(isa_in_use())); });
     module.def("isas", [] {

@@ -1,6 +1,7 @@
 // A block: up to 32 lanes that are swept together, and everything that is known about them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -177,6 +178,13 @@ template <class T> class Block {
         }
     }
 
+    // [cut][lane], of all lanes of the solve.
+    void copy_offsets(T* to, std::size_t n_lanes) const {
+        for (std::size_t cut = 0; cut < n_cuts; ++cut) {
+            for (std::size_t l = 0; l < lanes.size(); ++l) to[cut * n_lanes + lanes[l]] = offsets[cut * width + l];
+        }
+    }
+
     bool is_running(std::size_t l) const { return (running >> l & 1) != 0; }
 
     // Brings back every row that demands something of these lanes.
@@ -202,6 +210,35 @@ template <class T> class Block {
                 row_bits[visit] = static_cast<Bits>(row_bits[visit] & ~which);
         });
         running &= ~which;
+    }
+
+    // Free offsets: a proximal-point step. The penalty |b - centre|^2 / (2 rho) is centred on the offsets just found, which is the
+    // multiplier step b += rho * sum a on the constraint that the duals of a cut sum to zero.
+    void recentre(std::size_t l) {
+        for (std::size_t cut = 0; cut < n_cuts; ++cut) {
+            T& offset = offsets[cut * width + l];
+            T& centre = centres[cut * width + l];
+            const T move = offset - centre;
+            centre = offset;
+            offset += move;
+        }
+        sweeps_since_recentred[l] = 0;
+    }
+
+    // Whether the duals of every cut sum to zero, up to the tolerance. Measured against the duals of all cuts: where one side of a
+    // cut has no rows, the duals of the other only ever approach zero.
+    bool is_balanced(std::size_t l, const Visits& visits, double tol) const {
+        double largest_sum = 0, size = 0;
+        for (std::size_t cut = 0; cut < n_cuts; ++cut) {
+            double sum = 0;
+            for (std::size_t visit = 0; visit < visits.size; ++visit) {
+                const double a = static_cast<double>(duals[(visit * n_cuts + cut) * width + l]);
+                sum += a;
+                size += std::fabs(a);
+            }
+            largest_sum = std::max(largest_sum, std::fabs(sum));
+        }
+        return largest_sum <= tol * size;
     }
 
     // Those of the visits [first, last) of the order that any lane still makes.

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "kernel_loops.hpp"
 #include "rows.hpp"
 
 namespace rankplane {
@@ -9,14 +10,17 @@ namespace rankplane {
 #if defined(__x86_64__)
 namespace avx2 {
 template <class T, class Rows> LaneLoops<T, Rows> loops(std::size_t width);
-}
+template <class K> KernelLoops<K> kernel_loops_here();
+}  // namespace avx2
 namespace avx512 {
 template <class T, class Rows> LaneLoops<T, Rows> loops(std::size_t width);
-}
+template <class K> KernelLoops<K> kernel_loops_here();
+}  // namespace avx512
 #endif
 namespace portable {
 template <class T, class Rows> LaneLoops<T, Rows> loops(std::size_t width);
-}
+template <class K> KernelLoops<K> kernel_loops_here();
+}  // namespace portable
 
 std::vector<Isa> supported_isas() {
     std::vector<Isa> isas;
@@ -59,6 +63,16 @@ template <class T, class Rows> LaneLoops<T, Rows> lane_loops(Isa isa, std::size_
 #endif
     return portable::loops<T, Rows>(width);
 }
+
+template <class K> KernelLoops<K> kernel_loops(Isa isa) {
+#if defined(__x86_64__)
+    if (isa == Isa::avx512) return avx512::kernel_loops_here<K>();
+    if (isa == Isa::avx2) return avx2::kernel_loops_here<K>();
+#endif
+    return portable::kernel_loops_here<K>();
+}
+template KernelLoops<float> kernel_loops(Isa);
+template KernelLoops<double> kernel_loops(Isa);
 
 #define RANKPLANE_INSTANTIATE(T)                                                     \
     template LaneLoops<T, SparseRows<T, std::int32_t>> lane_loops(Isa, std::size_t); \

@@ -2,6 +2,7 @@
 //
 // The target is set by a region, never by a flag on the file: a flag would also apply to inline code from the headers above the
 // region, which the linker could then pick for machines that lack these instructions.
+#include "kernel_loops.hpp"
 #include "rows.hpp"
 #include "sweep.hpp"
 
@@ -20,6 +21,8 @@ namespace rankplane::avx2 {
 #include "sweep_lanes.hpp"
 //
 #include "lane_loops.hpp"
+//
+#include "look_lanes.hpp"
 }  // namespace rankplane::avx2
 
 #if defined(__clang__)

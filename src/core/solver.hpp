@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "block.hpp"
+#include "certificate.hpp"
 #include "control.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
@@ -213,23 +214,12 @@ template <class T, class Rows> class Solver {
     // offsets: [cut][lane].
     void copy_offsets(T* offsets) const {
         for (const Member& member : members_) {
-            for (const Block<T>& block : member.blocks) {
-                for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
-                    for (std::size_t l = 0; l < block.lanes.size(); ++l) {
-                        offsets[cut * n_lanes_ + block.lanes[l]] = block.offsets[cut * block.width + l];
-                    }
-                }
-            }
+            for (const Block<T>& block : member.blocks) block.copy_offsets(offsets, n_lanes_);
         }
     }
 
   private:
     static constexpr std::size_t chunk_rows = 512;
-
-    // Sums of the certificate, per lane of a block.
-    struct Certificate {
-        std::vector<double> gap, dual, violation, repair, support, square, offset_square;
-    };
 
     // A thread's share: some lanes on some columns.
     struct Member {
@@ -300,8 +290,11 @@ template <class T, class Rows> class Solver {
     void certify_first(Member& member, std::size_t n_certified, const Exchange& exchange) const {
         member.certificates.clear();
         for (Block<T>& block : member.blocks) {
-            const bool is_wanted = block.lanes.front() < n_certified;
-            member.certificates.push_back(is_wanted ? certify(block, member.part->rows, exchange) : Certificate());
+            Certificate& sums = member.certificates.emplace_back();
+            if (block.lanes.front() >= n_certified) continue;
+            sums = certify(state_of(block, exchange), block.width, member.part->rows, visits_.size, options_.free_offsets,
+                           lane_loops<T, Rows>(isa_, block.width).certify);
+            sums.square = block.square_weights();
         }
     }
 
@@ -367,51 +360,28 @@ template <class T, class Rows> class Solver {
         const std::uint32_t incomplete = converged & block.has_shrunk;
         block.has_shrunk |= tally.dropped;
         std::uint32_t ended = converged & ~incomplete;
-        if (options_.free_offsets) ended = recentre(block, ended);
+        if (options_.free_offsets) ended = settled_offsets(block, ended);
         if (incomplete != 0) block.activate(incomplete, visits_);
         if (ended != 0) block.retire(ended);
     }
 
-    // Free offsets: a proximal-point step. The penalty |b - centre|^2 / (2 rho) is centred on the offsets just found, which is the
-    // multiplier step b += rho * sum a on the constraint that the duals of a cut sum to zero. A lane has ended when the move no
-    // longer upsets it, that is when the first sweep after it converges at once, and the constraint holds: while all its rows sit
-    // at their bounds a move upsets nobody, however far the offset still has to go. Returns the lanes that have.
-    std::uint32_t recentre(Block<T>& block, std::uint32_t lanes) const {
+    // A lane with free offsets has ended when moving them no longer upsets it, that is when the first sweep after the move
+    // converges at once, and the constraint on its duals holds: while all its rows sit at their bounds a move upsets nobody,
+    // however far the offset still has to go. Moves the offsets of the others among these lanes.
+    std::uint32_t settled_offsets(Block<T>& block, std::uint32_t lanes) const {
         std::uint32_t settled = 0, moved = 0;
         for (std::size_t l = 0; l < block.width; ++l) {
             if ((lanes >> l & 1) == 0) continue;
-            if (block.sweeps_since_recentred[l] == 1 && block.lane_sweeps[l] > 1 && is_balanced(block, l)) {
+            const bool is_calm = block.sweeps_since_recentred[l] == 1 && block.lane_sweeps[l] > 1;
+            if (is_calm && block.is_balanced(l, visits_, options_.tol)) {
                 settled |= 1u << l;
-                continue;
+            } else {
+                block.recentre(l);
+                moved |= 1u << l;
             }
-            for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
-                T& offset = block.offsets[cut * block.width + l];
-                T& centre = block.centres[cut * block.width + l];
-                const T move = offset - centre;
-                centre = offset;
-                offset += move;
-            }
-            block.sweeps_since_recentred[l] = 0;
-            moved |= 1u << l;
         }
         if (moved != 0) block.activate(moved, visits_);
         return settled;
-    }
-
-    // Whether the duals of every cut sum to zero, up to the tolerance. Measured against the duals of all cuts: where one side of a
-    // cut has no rows, the duals of the other only ever approach zero.
-    bool is_balanced(const Block<T>& block, std::size_t l) const {
-        double largest_sum = 0, size = 0;
-        for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
-            double sum = 0;
-            for (std::size_t visit = 0; visit < visits_.size; ++visit) {
-                const double a = static_cast<double>(block.duals[(visit * n_cuts_ + cut) * block.width + l]);
-                sum += a;
-                size += std::fabs(a);
-            }
-            largest_sum = std::max(largest_sum, std::fabs(sum));
-        }
-        return largest_sum <= options_.tol * size;
     }
 
     Report report_on(const Block<T>& block, const Tally& tally) const {
@@ -429,39 +399,6 @@ template <class T, class Rows> class Solver {
         return n_running > 0 && block.n_sweeps >= 16 && 2 * width_for(n_running) <= block.width;
     }
 
-    // Dual objective, gap and violation of the block as it stands.
-    Certificate certify(Block<T>& block, const Rows& rows, const Exchange& exchange) const {
-        const std::size_t width = block.width, n_per_cut = n_cuts_ * width;
-        std::vector<double> positive(n_per_cut, 0.0), negative(n_per_cut, 0.0);
-        for (std::size_t visit = 0; visit < visits_.size; ++visit) {
-            for (std::size_t i = 0; i < n_per_cut; ++i) {
-                const double a = static_cast<double>(block.duals[visit * n_per_cut + i]);
-                positive[i] += std::max(a, 0.0);
-                negative[i] += std::min(a, 0.0);
-            }
-        }
-        Certificate sums;
-        for (auto* sum : {&sums.gap, &sums.dual, &sums.violation, &sums.repair, &sums.support, &sums.square, &sums.offset_square}) {
-            sum->assign(width, 0.0);
-        }
-        // With free offsets the duals of a cut must sum to zero; scaling down the larger side makes them.
-        std::vector<double> positive_factor(n_per_cut, 1.0), negative_factor(n_per_cut, 1.0);
-        for (std::size_t i = 0; i < n_per_cut; ++i) {
-            const double sum = positive[i] + negative[i];
-            if (!options_.free_offsets) sums.offset_square[i % width] += options_.rho * sum * sum;
-            if (options_.free_offsets && sum > 0) positive_factor[i] = -negative[i] / positive[i];
-            if (options_.free_offsets && sum < 0) negative_factor[i] = -positive[i] / negative[i];
-        }
-        lane_loops<T, Rows>(isa_, width)
-            .certify(state_of(block, exchange), rows, visits_.size,
-                     {positive_factor.data(), negative_factor.data(), sums.gap.data(), sums.dual.data(), sums.violation.data(),
-                      sums.repair.data(), sums.support.data()});
-        for (std::size_t i = 0; i < block.weights.size(); ++i) {
-            sums.square[i % width] += static_cast<double>(block.weights[i]) * static_cast<double>(block.weights[i]);
-        }
-        return sums;
-    }
-
     // Puts the certificates of all members together: the weights of a lane lie with all of them.
     void conclude(std::size_t n_certified) {
         for (const Member& member : members_) {
@@ -477,13 +414,14 @@ template <class T, class Rows> class Solver {
                     }
                     if (block.lanes[l] >= n_certified) continue;
                     const Certificate& sums = member.certificates[b];
-                    // |sum a x|^2 = 2 sum a s - |w|^2 up to the square of the rounding in w.
-                    result.dual_objective -= 0.5 * sums.square[l];
-                    if (!is_first) continue;
+                    if (!is_first) {
+                        result.dual_objective -= 0.5 * sums.square[l];
+                        continue;
+                    }
                     result.violation = block.first_violation[l] > 0 ? sums.violation[l] / block.first_violation[l] : 0.0;
                     result.n_support = static_cast<std::size_t>(sums.support[l]);
-                    result.gap = sums.gap[l] + 0.5 * sums.repair[l] * sums.repair[l];
-                    result.dual_objective += sums.dual[l] + 0.5 * sums.offset_square[l];
+                    result.gap = sums.duality_gap(l);
+                    result.dual_objective += sums.dual_objective(l);
                 }
             }
         }

@@ -80,14 +80,18 @@ struct CertifyState {
     double* violation_sum;          // [lane]
     double* repair;                 // [lane]
     double* support;                // [lane] rows with a dual that is not zero
+    double* of_visit = nullptr;     // [visit] the violations of each visit, or null
 };
+
+template <class T, class Rows>
+using CertifyLoop = void (*)(const SweepState<T>&, const Rows&, std::size_t n_visits, const CertifyState&);
 
 // The loops for one width and one instruction set.
 template <class T, class Rows> struct LaneLoops {
     void (*sweep)(const SweepState<T>&, const Rows&, const std::uint32_t* visits, std::size_t n_visits);
     void (*sweep_together)(const SweepState<T>&, const Rows&, const std::uint32_t* visits, std::size_t n_visits);
     void (*add_scores)(const T* weights, const Rows&, const std::uint32_t* picks, std::size_t n_picks, T* scores);
-    void (*certify)(const SweepState<T>&, const Rows&, std::size_t n_visits, const CertifyState&);
+    CertifyLoop<T, Rows> certify;
 };
 
 enum class Isa { portable, avx2, avx512 };

@@ -51,6 +51,11 @@ template <class T, std::size_t Width> struct Block {
         if constexpr (sizeof(T) == 4) folded |= folded >> 32;
         return static_cast<BitsOf<T>>(folded);
     }
+    static T sum(Pack pack) {
+        T total = 0;
+        for (std::size_t lane = 0; lane < N; ++lane) total += pack[lane];
+        return total;
+    }
     static bool any_nonzero(const Pack (&packs)[Count]) {
         Integers nonzero{};
         for (std::size_t c = 0; c < Count; ++c) nonzero |= (packs[c] != Pack{}) ? Integers{} - 1 : Integers{};
@@ -349,7 +354,7 @@ void certify(const SweepState<T>& state, const Rows& rows, std::size_t n_visits,
         const double row_weight = state.row_weights == nullptr ? 1.0 : static_cast<double>(state.row_weights[row_index]);
         const T* demand = state.demands + static_cast<std::size_t>(state.table_rows[visit]) * n_cuts * n_demand_fields * Width;
         const T* duals = state.duals + visit * n_cuts * Width;
-        Pack is_support[Count] = {};
+        Pack is_support[Count] = {}, of_visit = {};
 
         for (std::size_t cut = 0; cut < n_cuts; ++cut, demand += n_demand_fields * Width, duals += Width) {
             for (std::size_t c = 0; c < Count; ++c) {
@@ -364,7 +369,9 @@ void certify(const SweepState<T>& state, const Rows& rows, std::size_t n_visits,
                 const Pack gradient = z + d * a - t;
                 const Pack can_rise = a < hi ? zero - (gradient + (a < zero ? -e : e)) : zero;
                 const Pack can_fall = a > lo ? gradient + (a > zero ? e : -e) : zero;
-                violation_sum[c] += larger(zero, larger(can_rise, can_fall));
+                const Pack violation = larger(zero, larger(can_rise, can_fall));
+                violation_sum[c] += violation;
+                of_visit += violation;
                 is_support[c] = a != zero ? zero + 1.0 : is_support[c];
 
                 const Pack shrink = a > zero ? B::load(result.positive_factor + cut * Width + c * N)
@@ -384,6 +391,7 @@ void certify(const SweepState<T>& state, const Rows& rows, std::size_t n_visits,
             }
         }
         for (std::size_t c = 0; c < Count; ++c) support[c] += is_support[c];
+        if (result.of_visit != nullptr) result.of_visit[visit] = B::sum(of_visit);
     }
     for (std::size_t c = 0; c < Count; ++c) {
         B::store(result.gap + c * N, gap[c]);

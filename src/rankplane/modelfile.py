@@ -21,6 +21,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -36,7 +37,7 @@ from rankplane.text import TextVectorizer
 
 # A first byte that no text has, and a line end that a transfer as text would change.
 MAGIC = b"\x93RPLANE\n"
-FORMAT = 1
+FORMAT = 2  # 2: models with a kernel, sparse matrices
 PREAMBLE = struct.Struct("<8sIIQQ")
 ALIGNMENT = 64
 STORED_TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1", "|b1", "<i2", "<u2")
@@ -83,6 +84,9 @@ class Writer:
                     return self.strings(items) | {"dtype": "O" if value.dtype.kind in "OT" else value.dtype.str}
                 return {"objects": [self.value(name, item) for item in items]}
             return self.array(value)
+        if sp.issparse(value):
+            csr = value.tocsr()
+            return {"csr": [self.array(part)["array"] for part in (csr.data, csr.indices, csr.indptr)] + [csr.shape[1]]}
         if isinstance(value, list):
             return [self.value(name, item) for item in value]
         if isinstance(value, tuple):
@@ -134,7 +138,10 @@ class Writer:
     def model(self, model: LinearOrdinal) -> dict[str, Any]:
         held = [name for name in model.fitted if hasattr(model, name)]
         fitted = {name: self.value(name, getattr(model, name)) for name in held if name not in ("coef_", "calibrator_")}
-        fitted["weights"] = self.weights(np.ascontiguousarray(model.coef_.T))
+        if "coef_" in held:
+            fitted["weights"] = self.weights(np.ascontiguousarray(model.coef_.T))
+        elif self.compact is not None:
+            raise ValueError(f"compact drops weights of columns, so it needs a linear model. This one has kernel={model.kernel!r}.")
         if "calibrator_" in held:
             kind = type(model.calibrator_).__name__
             if CALIBRATORS.get(kind) is not type(model.calibrator_):
@@ -301,6 +308,7 @@ class Reader:
             return self.array(stored)
         readers: dict[str, Callable[[Any], Any]] = {
             "float": float,
+            "csr": self.csr,
             "tuple": lambda items: tuple(self.value(item) for item in items),
             "set": lambda items: {self.value(item) for item in items},
             "dict": lambda items: {self.value(key): self.value(item) for key, item in items},
@@ -308,6 +316,15 @@ class Reader:
         }
         [(kind, content)] = stored.items()
         return readers[kind](content)
+
+    def csr(self, stored: list[int]) -> sp.csr_matrix:
+        data, indices, indptr = (self.array(number) for number in stored[:3])
+        shape = (len(indptr) - 1, int(stored[3]))
+        is_whole = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices) == len(data) and np.all(np.diff(indptr) >= 0)
+        # The core indexes by these without looking.
+        if not is_whole or (len(indices) and not (indices.min() >= 0 and indices.max() < shape[1])):
+            raise ValueError("a sparse matrix has entries outside of its columns")
+        return sp.csr_matrix((data, indices, indptr), shape=shape)
 
     def node(self, node: dict[str, Any]) -> Any:
         kind = node["kind"]
@@ -349,12 +366,18 @@ class Reader:
         for name, stored in fitted.items():
             if name in model.fitted:
                 setattr(model, name, self.value(stored))
-        model.coef_ = self.weights(fitted["weights"]).T
+        if "weights" in fitted:
+            model.coef_ = self.weights(fitted["weights"]).T
         if "calibrator" in fitted:
             stored = fitted["calibrator"]
             setattr(model, "calibrator_", CALIBRATORS[stored["kind"]](self.array(stored["weights"])))  # noqa: B010
-        if model.coef_.ndim != 2 or model.coef_.shape[1] != model.n_features_in_:
+        columns = model.coef_ if "weights" in fitted else model.support_vectors_
+        if columns.ndim != 2 or columns.shape[1] != model.n_features_in_:
             raise ValueError("the weights do not match the number of columns")
+        if "weights" not in fitted:
+            n_rows = len(model.support_) if model.kernel == "precomputed" else columns.shape[0]
+            if model.dual_coef_.ndim != 2 or model.dual_coef_.shape[1] != n_rows:
+                raise ValueError("the support rows do not match their coefficients")
         return model
 
     def weights(self, stored: dict[str, Any]) -> NDArray[Any]:

@@ -1,12 +1,13 @@
-"""What the linear ordinal models share: parameters and their docs, checks, labels, the solve, scores, probabilities, explanations.
+"""What the ordinal models share: parameters and their docs, checks, labels, the solve, scores, probabilities, explanations.
 
 ``fit`` is checks, then ``solve_planes``, then the compiled core.
 """
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -21,6 +22,7 @@ from rankplane.calibration import Curved
 from rankplane.column_weights import scale_columns, telling_weights
 from rankplane.explanations import Explanation, TopFeatures, explain_rows, top_columns
 from rankplane.folds import FoldProblem, Folds, make_folds, walk_folds
+from rankplane.kernels import GAMMA_KERNELS, KERNELS, FixedRows, Gram, Kernel, gamma_of, kernel_scores
 from rankplane.planes import Planes, scores
 from rankplane.progress import solve_progress
 from rankplane.rankers import Ranks, Scores
@@ -49,14 +51,23 @@ PARAMETER_DOCS = {
     "probability": "Also train planes on folds of the rows, in the same solve, and calibrate probabilities on held-out rows.",
     "decision": "What ``predict`` answers with: ``'ranker'``, the rule of the model, or with ``probability=True`` the rank of "
     "least expected cost: ``'mae'`` (median), ``'mse'`` (mean), ``'accuracy'`` (mode), or a matrix ``cost[true, answered]``.",
-    "tol": "A plane is done when the violations of a sweep sum to ``tol`` times those of the first sweep.",
-    "max_iter": "Most sweeps over the data.",
+    "tol": "A plane is done when the violations of a sweep sum to ``tol`` times those of the first sweep; with a kernel, when "
+    "its duality gap is at most ``tol**2`` times its objective.",
+    "max_iter": "Most sweeps over the data; with a kernel, as many steps as rows are a sweep.",
     "shrinking": "Leave out rows that look settled, and look at them again before the end.",
     "n_jobs": "Threads. The result depends on their number, but not on their timing: the same number gives the same bits.",
     "random_state": "Seed of the order in which rows are visited. ``None`` is a fixed seed.",
     "verbose": "1 shows a progress bar.",
     "column_weight": "``'ranks'`` penalises columns less that tell the ranks apart, which predicts better from texts; or a factor "
     "per column, by which X is multiplied. ``coef_`` is for X as it is given.",
+    "kernel": "``'linear'`` keeps weights and has no limit on rows; ``'rbf'``, ``'poly'``, ``'sigmoid'``, a callable of two sets "
+    "of rows that returns their kernel matrix, or ``'precomputed'``, where X is that matrix, keep training rows, as scikit-learn's "
+    "SVC does.",
+    "gamma": "Of ``'rbf'``, ``'poly'`` and ``'sigmoid'``: a number, ``'scale'`` for one over columns times variance of X, "
+    "``'auto'`` for one over columns.",
+    "degree": "Of ``'poly'``.",
+    "coef0": "What ``'poly'`` and ``'sigmoid'`` add to the inner product.",
+    "cache_size": "Megabytes for rows of the kernel matrix.",
 }
 ATTRIBUTE_DOCS = """
     Attributes
@@ -64,7 +75,12 @@ ATTRIBUTE_DOCS = """
     classes_ : ndarray of shape (n_ranks,)
         The labels in rank order.
     coef_ : ndarray of shape (n_planes, n_columns)
-        Weights; a single row for models with one direction.
+        Weights; a single row for models with one direction. Linear models only.
+    support_, support_vectors_, dual_coef_ :
+        With a kernel, in place of weights: which training rows any plane rests on, these rows, and how much of each one's kernel
+        function every plane consists of, shape (n_planes, n_support). ``precomputed`` keeps no rows.
+    gamma_ : float
+        With a kernel that has one, the number that ``gamma`` stands for.
     intercept_ : ndarray
         One bias per plane; for threshold models, one per boundary.
     calibrator_, conformity_ :
@@ -103,6 +119,10 @@ class Problem:
     def n_ranks(self) -> int:
         return len(self.order)
 
+    def with_gamma(self, gamma: float | None) -> "Problem":
+        """The same under another gamma of the kernel; None leaves everything as it is."""
+        return self if gamma is None else replace(self, X=self.X.with_gamma(gamma))
+
     @property
     def learns_column_weights(self) -> bool:
         return isinstance(self.column_weight, str)
@@ -128,6 +148,14 @@ class Problem:
         return FoldProblem(X, table, self.table_rows, self.row_weights, folds, options, keeps_all=keeps_all, evens_out=evens_out)
 
 
+def check_gamma(name: str, value: Any) -> Any:
+    if isinstance(value, str) and value in ("scale", "auto"):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name} must be 'scale', 'auto' or a positive number. Got {value!r}.")
+    return value
+
+
 def has_probability(estimator: Any) -> bool:
     if not estimator.probability:
         raise AttributeError(f"{type(estimator).__name__} has probabilities only with probability=True.")
@@ -151,11 +179,20 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any = None
     verbose: int = 0
     column_weight: Any = None
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    cache_size: float = 200
 
     free_offsets: ClassVar[bool] = False
     fitted: ClassVar[tuple[str, ...]] = (
         "classes_",
         "coef_",
+        "support_",
+        "support_vectors_",
+        "dual_coef_",
+        "gamma_",
         "intercept_",
         "n_iter_",
         "dual_objective_",
@@ -197,10 +234,35 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "shrinking": validation.check_bool,
             "probability": validation.check_bool,
             "verbose": validation.check_non_negative,
+            "kernel": lambda name, value: callable(value) or validation.check_choice(name, value, KERNELS),
+            "gamma": check_gamma,
+            "degree": validation.check_non_negative,
+            "coef0": validation.check_number,
+            "cache_size": validation.check_positive,
         }
         for name, value in self.get_params(deep=False).items():
             if name in checks:
                 checks[name](name, value)
+        self._check_applicable()
+
+    def _check_applicable(self) -> None:
+        """A parameter that the kernel does not have must be left at its default."""
+        kernels_with = {"gamma": GAMMA_KERNELS, "degree": ("poly",), "coef0": ("poly", "sigmoid")}
+        for name, kernels in kernels_with.items():
+            default = inspect.signature(type(self)).parameters[name].default
+            if self.kernel not in kernels and getattr(self, name) != default:
+                raise ValueError(
+                    f"{name} must be left at {default!r} unless kernel is {' or '.join(map(repr, kernels))}. "
+                    f"Got {getattr(self, name)!r} with kernel={self.kernel!r}."
+                )
+        if self._has_kernel and getattr(self, "solver", "dcd2") != "dcd2":
+            raise ValueError(f"solver must be 'dcd2' with a kernel. Got {self.solver!r} with kernel={self.kernel!r}.")
+        if self._has_kernel and self.column_weight is not None:
+            raise ValueError(f"column_weight must be None with a kernel. Got {self.column_weight!r} with kernel={self.kernel!r}.")
+
+    @property
+    def _has_kernel(self) -> bool:
+        return not (isinstance(self.kernel, str) and self.kernel == "linear")
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Find the planes.
@@ -255,6 +317,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             free_offsets=self.free_offsets,
         )
         X = self._check_rows(X, is_fit=True)
+        if self._has_kernel:
+            X = self._gram(X, options.n_threads)
         labels = validation.as_labels(y, X.shape[0])
         order = validation.rank_order(labels, self.ranks)
         numbers = validation.rank_numbers(labels, order)
@@ -275,13 +339,32 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _adopt(self, problem: "Problem", planes: Planes) -> None:
         self.classes_ = problem.order
-        # A view: the weights stay column by column, as prediction reads them.
-        self.coef_ = planes.weights.T
+        if isinstance(problem.X, Gram):
+            self._adopt_support(problem.X, planes.weights)
+        else:
+            # A view: the weights stay column by column, as prediction reads them.
+            self.coef_ = planes.weights.T
         self.intercept_ = planes.offsets.ravel()
         self.n_iter_ = planes.n_sweeps
         self.dual_objective_ = planes.dual_objective
         self.duality_gap_ = planes.gap
         self.n_support_ = planes.n_support
+
+    def _gram(self, X: Any, n_threads: int) -> Gram:
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X must be a square matrix with kernel='precomputed', the kernel of every row with every row. Got {X.shape}."
+            )
+        gamma = gamma_of(self.gamma, X) if self.kernel in GAMMA_KERNELS else 1.0
+        return Gram(Kernel(self.kernel, gamma, self.degree, self.coef0), X, self.cache_size * 2**20, n_threads)
+
+    def _adopt_support(self, gram: Gram, duals: NDArray[np.float64]) -> None:
+        """Of all rows only those that any plane rests on matter."""
+        self.support_ = np.flatnonzero(np.any(duals != 0, axis=1)).astype(np.int32)
+        self.dual_coef_ = np.ascontiguousarray(duals[self.support_].T)
+        self.support_vectors_ = gram.X[:0] if gram.fixed is None else gram.X[self.support_]
+        if gram.fixed is not None and self.kernel in GAMMA_KERNELS:
+            self.gamma_ = gram.fixed.kernel.gamma
 
     def _calibrate(self, problem: "Problem", folds: Folds, held_out: list[NDArray[Any]]) -> None:
         """Train the calibrator on held-out scores, and keep what rank sets need: how well held-out rows conform.
@@ -300,9 +383,19 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Signed scores, shape (n_rows, n_planes): zero on a plane, positive above it."""
         check_is_fitted(self)
         X = self._check_rows(X, is_fit=False)
+        n_threads = validation.check_n_jobs(self.n_jobs)
+        if self._has_kernel:
+            return np.asarray(self._kernel_scores(X, n_threads) + self.intercept_)
         weights = np.ascontiguousarray(self.coef_.T)
         X = X.astype(weights.dtype, copy=False)
-        return np.asarray(scores(X, weights, validation.check_n_jobs(self.n_jobs)) + self.intercept_)
+        return np.asarray(scores(X, weights, n_threads) + self.intercept_)
+
+    def _kernel_scores(self, X: Any, n_threads: int) -> NDArray[np.float64]:
+        if self.kernel == "precomputed":
+            return np.asarray(X[:, self.support_] @ self.dual_coef_.T, dtype=np.float64)
+        kernel = Kernel(self.kernel, getattr(self, "gamma_", 1.0), self.degree, self.coef0)
+        support = FixedRows(kernel, self.support_vectors_)
+        return kernel_scores(support, X.astype(support.rows.dtype, copy=False), self.dual_coef_.T, n_threads)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The rank of each row, by ``decision``."""
@@ -340,6 +433,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def boundary_planes(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Weights ``(n_columns, n_ranks - 1)`` and offsets of the boundaries between neighbouring ranks, positive above."""
         check_is_fitted(self)
+        if self._has_kernel:
+            raise ValueError(f"Explanations need weights of columns, so a linear model. This one has kernel={self.kernel!r}.")
         n_ranks = len(self.classes_)
         weights = self._boundaries(self.coef_.T, n_ranks, is_score=False)
         offsets = self._boundaries(self.intercept_[None], n_ranks, is_score=True)[0]
@@ -367,7 +462,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_rows(self, X: Any, is_fit: bool) -> Any:
         options = {
-            "accept_sparse": "csr",
+            "accept_sparse": "csr" if self.kernel != "precomputed" else False,
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": False,
             "reset": is_fit,
@@ -376,12 +471,18 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation.check_finite(X)
         return X
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "coef_" and "dual_coef_" in self.__dict__:
+            raise AttributeError(f"coef_ needs a linear model: there are no weights of columns with kernel={self.kernel!r}.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
+        return hasattr(self, "coef_") or hasattr(self, "dual_coef_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         # scikit-learn's checks train on blobs whose labels have no order, which a model of order is bound to score poorly on.
         tags.classifier_tags.poor_score = True
         return tags

@@ -21,6 +21,7 @@ from rankplane import decisions, validation
 from rankplane.calibration import Curved
 from rankplane.estimators import NPSVOR
 from rankplane.folds import Folds, FoldScores, make_folds, walk_folds
+from rankplane.kernels import GAMMA_KERNELS
 from rankplane.metrics import MEASURES, ranked_probability_score
 from rankplane.ordinal import LinearOrdinal, Problem
 from rankplane.progress import search_progress
@@ -40,27 +41,37 @@ def delegated(name: str) -> Callable[[Any], bool]:
     return check
 
 
+def positive_numbers(name: str, values: ArrayLike) -> list[float]:
+    given = np.atleast_1d(np.asarray(values, dtype=object)).tolist()
+    found = sorted({validation.check_positive(name, value) for value in given})
+    if not found:
+        raise ValueError(f"{name} must name at least one positive number. Got none.")
+    return found
+
+
 def settings_of(Cs: ArrayLike, C1s: ArrayLike | None) -> list[list[Setting]]:
     """Paths of parameters: within a path, every bound grows by the same factor from one setting to the next.
 
     A grid of C1 and C2 falls into paths of constant C1 / C2.
     """
 
-    def positive(name: str, values: ArrayLike) -> list[float]:
-        given = np.atleast_1d(np.asarray(values, dtype=object)).tolist()
-        found = sorted({validation.check_positive(name, value) for value in given})
-        if not found:
-            raise ValueError(f"{name} must name at least one positive number. Got none.")
-        return found
-
-    prices = positive("Cs", Cs)
+    prices = positive_numbers("Cs", Cs)
     if C1s is None:
         return [[{"C": C} for C in prices]]
     paths: dict[float, list[Setting]] = {}
-    for C1 in positive("C1s", C1s):
+    for C1 in positive_numbers("C1s", C1s):
         for C2 in prices:
             paths.setdefault(round(float(np.log2(C1 / C2)), 9), []).append({"C1": C1, "C2": C2})
     return [sorted(path, key=lambda setting: setting["C2"]) for _, path in sorted(paths.items())]
+
+
+def gammas_of(estimator: LinearOrdinal, gammas: ArrayLike | None) -> list[float | None]:
+    """Values of gamma to search; None alone leaves the estimator's own."""
+    if gammas is None:
+        return [None]
+    if estimator.kernel not in GAMMA_KERNELS:
+        raise ValueError(f"gammas must be None with kernel={estimator.kernel!r}, which has no gamma. Got {gammas!r}.")
+    return [*positive_numbers("gammas", gammas)]
 
 
 def held_out_probabilities(held_out: list[NDArray[Any]], ranks: list[NDArray[np.int32]], n_ranks: int) -> list[NDArray[np.float64]]:
@@ -91,6 +102,9 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         Fit ``best_estimator_`` on all rows.
     verbose : int, default=0
         1 shows a progress bar.
+    gammas : array of positive numbers, optional
+        Values of gamma, for an estimator whose kernel has one: each is tried with all values of C. All folds, planes and values
+        of C share its kernel matrix, as far as the estimator's ``cache_size`` holds it.
 
     Attributes
     ----------
@@ -124,6 +138,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         n_jobs: int | None = None,
         refit: bool = True,
         verbose: int = 0,
+        gammas: ArrayLike | None = None,
     ) -> None:
         self.estimator = estimator
         self.Cs = Cs
@@ -133,6 +148,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         self.n_jobs = n_jobs
         self.refit = refit
         self.verbose = verbose
+        self.gammas = gammas
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Search, and fit with the best setting.
@@ -153,6 +169,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         validation.check_bool("refit", self.refit)
         measure, is_greater_better = self._measure()
         paths = settings_of(self.Cs, self.C1s)
+        gammas = gammas_of(self.estimator, self.gammas)
         model = clone(self.estimator).set_params(n_jobs=self.n_jobs, verbose=0)
         problem = model._prepare(X, y, sample_weight)
         folds = make_folds(self.cv, problem.X, problem.rank_numbers, groups, problem.options.seed)
@@ -162,22 +179,25 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         options = replace(problem.options, tol=0.5 * problem.options.tol)
         settings: list[Setting] = []
         points: list[FoldScores] = []
-        n_settings = sum(len(path) for path in paths)
+        n_settings = len(gammas) * sum(len(path) for path in paths)
         with search_progress(bool(self.verbose), f"CSearchCV({type(model).__name__})", n_settings) as on_setting:
-            for path in paths:
-                models = [clone(model).set_params(**setting) for setting in path]
-                tables = [m._table(problem.n_ranks) for m in models]
-                prices = [setting.get("C2", setting.get("C", 1.0)) for setting in path]
-                factors = [1.0] + [after / before for before, after in itertools.pairwise(prices)]
-                make = partial(problem.folds, tables[0], evens_out=model.probability)
+            for gamma in gammas:
+                at_gamma = problem.with_gamma(gamma)
+                for path_of_C in paths:
+                    path = [setting if gamma is None else setting | {"gamma": gamma} for setting in path_of_C]
+                    models = [clone(model).set_params(**setting) for setting in path]
+                    tables = [m._table(problem.n_ranks) for m in models]
+                    prices = [setting.get("C2", setting.get("C", 1.0)) for setting in path]
+                    factors = [1.0] + [after / before for before, after in itertools.pairwise(prices)]
+                    make = partial(at_gamma.folds, tables[0], evens_out=model.probability)
 
-                def on_point(place: int, n_parts: int, path: list[Setting] = path) -> None:
-                    on_setting(path[place], n_parts)
+                    def on_point(place: int, n_parts: int, path: list[Setting] = path) -> None:
+                        on_setting(path[place], n_parts)
 
-                settings += path
-                points += walk_folds(
-                    make, folds, options, tables, factors, is_shared=not problem.learns_column_weights, on_point=on_point
-                )
+                    settings += path
+                    points += walk_folds(
+                        make, folds, options, tables, factors, is_shared=not problem.learns_column_weights, on_point=on_point
+                    )
 
         scores = np.array([self._fold_scores(model, problem, folds, point, measure) for point in points])
         means = scores.mean(axis=1)
@@ -202,6 +222,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         if model.probability:
             # The calibrator learns from scores that a long walk has settled; planes that stop early score differently.
             options = replace(options, tol=0.1 * options.tol)
+        problem = problem.with_gamma(self.best_params_.get("gamma"))
         model._adopt(problem, problem.solve(model._table(problem.n_ranks), options))
         if model.probability:
             model._calibrate(problem, folds, point.held_out)

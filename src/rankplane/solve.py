@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from rankplane import _core
+from rankplane.kernels import Gram
 from rankplane.planes import Planes
 from rankplane.tables import Table
 
+WORKING_ROWS = 1024  # rows of a kernel that are worked on at a time
 OnReport = Callable[[int, int, list[int], list[float]], None]
 
 
@@ -33,8 +35,9 @@ class Options:
 class LaneProblem:
     """Data and the table row of each of its rows, ready to be solved for one table after another.
 
-    ``X`` is a canonical csr matrix or a C-ordered array; ``table_rows`` names the table row of each of its rows, or, twice as
-    long, of the two halves that each row is split into. ``row_weights`` scales C row by row. ``shape`` is that of the tables.
+    ``X`` is a canonical csr matrix, a C-ordered array or a ``Gram``; ``table_rows`` names the table row of each of its rows, or,
+    twice as long, of the two halves that each row is split into. ``row_weights`` scales C row by row. ``shape`` is that of the
+    tables.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class LaneProblem:
         options: Options,
     ) -> None:
         n_table_rows, n_cuts, n_lanes, _ = shape
+        self.X = X
         self.n_lanes = n_lanes
         self.options = options
         # A weight of zero is no demand at all: zero times an infinite bound is not a number. Such rows get a table row of
@@ -55,7 +59,7 @@ class LaneProblem:
             if self.has_empty_row:
                 is_out = np.tile(row_weights == 0, len(table_rows) // X.shape[0])
                 table_rows = np.where(is_out, n_table_rows, table_rows).astype(np.int32)
-            row_weights = np.where(row_weights == 0, 1, row_weights).astype(X.dtype)
+            row_weights = np.where(row_weights == 0, 1, row_weights).astype(np.float64 if isinstance(X, Gram) else X.dtype)
         settings: dict[str, Any] = {
             "tol": options.tol,
             "max_sweeps": options.max_iter,
@@ -65,7 +69,9 @@ class LaneProblem:
             "rho": 1.0 if options.has_offsets else 0.0,
             "free_offsets": options.free_offsets,
         }
-        if sp.issparse(X):
+        if isinstance(X, Gram):
+            self.solver: Any = KernelRounds(X, options, table_rows, row_weights, n_lanes, n_cuts, settings)
+        elif sp.issparse(X):
             self.solver = _core.sparse_solver(
                 X.indptr, X.indices, X.data, X.shape[1], table_rows, row_weights, n_lanes, n_cuts, **settings
             )
@@ -94,6 +100,59 @@ class LaneProblem:
         )
         warn_if_unfinished(planes, self.options)
         return planes
+
+
+class KernelRounds:
+    """The compiled solver for kernels, driven round by round: it asks for the kernel rows of a few rows at a time.
+
+    It has the methods of the solver for planes. Its weights are those of the rows: how much of each row's kernel function a
+    lane consists of.
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        options: Options,
+        table_rows: NDArray[np.int32],
+        row_weights: NDArray[Any] | None,
+        n_lanes: int,
+        n_cuts: int,
+        settings: dict[str, Any],
+    ) -> None:
+        self.gram = gram
+        self.options = options
+        self.n_lanes = n_lanes
+        # Without shrinking, all rows at a time, if there is room for them.
+        self.n_picks = min(WORKING_ROWS if options.shrinking else gram.n_rows, gram.n_rows, len(gram.cache))
+        self.random = np.random.default_rng(options.seed)
+        self.core = _core.KernelSolver(gram.diagonal(), table_rows, row_weights, n_lanes, n_cuts, **settings)
+        self.stretch, self.touch_bounds, self.results = self.core.stretch, self.core.touch_bounds, self.core.results
+        self.score, self.offsets = self.core.score, self.core.offsets
+
+    def run(self, table: Table, frozen: list[bool], n_certified: int, on_report: OnReport | None) -> None:
+        self.core.load(table, frozen)
+        is_running, urgency = self.core.measure()
+        while is_running:
+            rows = self.pick(urgency)
+            slots = self.gram.slots(rows)
+            self.core.improve(rows.astype(np.uint32), self.gram.cache, slots.astype(np.uint32))
+            is_running, urgency = self.core.measure()
+            if on_report is not None:
+                results = self.core.results()
+                on_report(max(results["n_sweeps"]), int(np.count_nonzero(urgency)), list(range(self.n_lanes)), results["violation"])
+
+    def pick(self, urgency: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Rows drawn with odds by their violations.
+
+        The most violated rows alone are much alike: settling them upsets their opposites, and the other way round, for ever.
+        """
+        if self.n_picks == len(urgency):
+            return np.arange(len(urgency))
+        waits = self.random.exponential(size=len(urgency)) / np.maximum(urgency, 1e-300)
+        return np.argpartition(waits, self.n_picks - 1)[: self.n_picks]
+
+    def take_weights(self, n_wanted: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.core.duals()[:, :n_wanted], self.core.offsets()
 
 
 def solve_planes(

@@ -25,6 +25,12 @@ def check_non_negative(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise ValueError(f"{name} must be a finite number. Got {value!r}.")
+    return float(value)
+
+
 def check_count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{name} must be a whole number from 1 up. Got {value!r}.")

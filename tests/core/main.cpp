@@ -6,6 +6,7 @@
 namespace rankplane::testing {
 void test_columns();
 void test_isa();
+void test_kernel();
 void test_parallel();
 void test_scores();
 void test_solver();
@@ -15,6 +16,7 @@ int main() {
     using namespace rankplane::testing;
     test_columns();
     test_isa();
+    test_kernel();
     test_parallel();
     test_scores();
     test_solver();

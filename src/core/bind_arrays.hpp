@@ -1,0 +1,158 @@
+// What the bindings share: numpy arrays in and out, the GIL, options and results.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "block.hpp"
+#include "control.hpp"
+#include "isa.hpp"
+
+namespace rankplane {
+
+namespace nb = nanobind;
+
+template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using TableArray = nb::ndarray<const double, nb::shape<-1, -1, -1, n_demand_fields>, nb::c_contig, nb::device::cpu>;
+
+template <class T, std::size_t N> struct OwnedArray {
+    std::unique_ptr<T[]> data;
+    nb::ndarray<nb::numpy, T, nb::ndim<N>> release(std::initializer_list<std::size_t> shape) {
+        T* raw = data.release();
+        nb::capsule owner(raw, [](void* memory) noexcept { delete[] static_cast<T*>(memory); });
+        return nb::ndarray<nb::numpy, T, nb::ndim<N>>(raw, shape, owner);
+    }
+};
+template <class T, std::size_t N> OwnedArray<T, N> new_array(std::size_t size) {
+    return {std::unique_ptr<T[]>(new T[size == 0 ? 1 : size])};
+}
+
+template <class Work> auto without_gil(const Work& work) {
+    const nb::gil_scoped_release unlocked;
+    return work();
+}
+
+inline Isa isa_in_use() {
+    const char* name = std::getenv("RANKPLANE_ISA");
+    return choose_isa(name == nullptr ? "" : name);
+}
+
+template <class T>
+void check_rows(std::size_t n_rows, const Vector<std::int32_t>& table_rows, const std::optional<Vector<T>>& row_weights) {
+    if (table_rows.shape(0) != n_rows && table_rows.shape(0) != 2 * n_rows) {
+        throw std::invalid_argument("table_rows must have one or two entries per row.");
+    }
+    if (row_weights && row_weights->shape(0) != n_rows) throw std::invalid_argument("row_weights must have one entry per row.");
+}
+
+inline Options make_options(double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads,
+                            double rho, bool free_offsets) {
+    return {tol, max_sweeps, shrinking, seed, n_threads < 1 ? 1 : n_threads, rho, free_offsets};
+}
+
+inline Table table_of(const TableArray& table, std::size_t n_cuts, std::size_t n_lanes) {
+    if (table.shape(1) != n_cuts || table.shape(2) != n_lanes) throw std::invalid_argument("The table has the wrong shape.");
+    return {table.data(), table.shape(0), n_cuts, n_lanes};
+}
+
+// Lanes that are not named are not frozen.
+inline std::vector<bool> all_lanes(std::vector<bool> frozen, std::size_t n_lanes) {
+    frozen.resize(n_lanes, false);
+    return frozen;
+}
+
+inline nb::dict results_of(const std::vector<LaneResult>& results) {
+    std::vector<std::size_t> sweeps, support;
+    std::vector<bool> converged;
+    std::vector<double> violation, objective, gap;
+    for (const LaneResult& result : results) {
+        sweeps.push_back(result.n_sweeps);
+        support.push_back(result.n_support);
+        converged.push_back(result.has_converged);
+        violation.push_back(result.violation);
+        objective.push_back(result.dual_objective);
+        gap.push_back(result.gap);
+    }
+    nb::dict columns;
+    columns["n_sweeps"] = sweeps;
+    columns["n_support"] = support;
+    columns["has_converged"] = converged;
+    columns["violation"] = violation;
+    columns["dual_objective"] = objective;
+    columns["gap"] = gap;
+    return columns;
+}
+
+// Runs `work` without the GIL on a thread of its own, while this one looks out for Ctrl-C and passes reports on to Python.
+template <class Work> void run_watched(Work&& work, Control& control, const nb::object& on_report) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<Report> news;
+    bool is_finished = false;
+    std::exception_ptr failure;
+    if (!on_report.is_none()) {
+        control.report = [&](const Report& report) {
+            const std::lock_guard lock(mutex);
+            news = report;
+        };
+    }
+    bool was_interrupted = false;
+    std::optional<nb::python_error> python_failure;
+    {
+        const nb::gil_scoped_release unlocked;
+        std::thread worker([&] {
+            try {
+                work();
+            } catch (...) { failure = std::current_exception(); }
+            const std::lock_guard lock(mutex);
+            is_finished = true;
+            changed.notify_one();
+        });
+        std::unique_lock lock(mutex);
+        while (!changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return is_finished; })) {
+            std::optional<Report> report = std::exchange(news, std::nullopt);
+            lock.unlock();
+            {
+                const nb::gil_scoped_acquire locked;
+                if (!was_interrupted && PyErr_CheckSignals() != 0) {
+                    was_interrupted = true;
+                    python_failure.emplace();
+                    control.request_stop();
+                }
+                if (report && !control.should_stop()) {
+                    try {
+                        on_report(report->sweep, report->n_active_rows, report->lanes, report->violations);
+                    } catch (nb::python_error& error) {
+                        python_failure.emplace(std::move(error));
+                        control.request_stop();
+                    }
+                }
+            }
+            lock.lock();
+        }
+        lock.unlock();
+        worker.join();
+    }
+    if (python_failure) throw nb::python_error(std::move(*python_failure));
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace rankplane

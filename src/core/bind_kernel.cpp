@@ -1,0 +1,148 @@
+#include "bind_kernel.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bind_arrays.hpp"
+#include "columns.hpp"
+#include "kernel_solver.hpp"
+#include "products.hpp"
+
+namespace rankplane {
+namespace {
+
+class BoundKernelSolver {
+  public:
+    BoundKernelSolver(const Vector<double>& diagonal, const Vector<std::int32_t>& table_rows,
+                      const std::optional<Vector<double>>& row_weights, std::size_t n_lanes, std::size_t n_cuts,
+                      const Options& options)
+        : keep_(nb::make_tuple(diagonal, table_rows, row_weights)),
+          n_rows_(diagonal.shape(0)),
+          n_lanes_(n_lanes),
+          n_cuts_(n_cuts),
+          solver_(diagonal.data(), {table_rows.data(), table_rows.shape(0)}, row_weights ? row_weights->data() : nullptr, n_lanes,
+                  n_cuts, options, isa_in_use()) {
+        check_rows(n_rows_, table_rows, row_weights);
+        if (table_rows.shape(0) != n_rows_) throw std::invalid_argument("With a kernel, rows are not split.");
+    }
+
+    BoundKernelSolver(const BoundKernelSolver&) = delete;
+    BoundKernelSolver& operator=(const BoundKernelSolver&) = delete;
+
+    void load(const TableArray& table, const std::vector<bool>& frozen) {
+        solver_.load(table_of(table, n_cuts_, n_lanes_), all_lanes(frozen, n_lanes_));
+    }
+
+    nb::tuple measure() {
+        auto urgency = new_array<double, 1>(n_rows_);
+        const bool is_running = without_gil([&] { return solver_.measure(urgency.data.get()); });
+        return nb::make_tuple(is_running, urgency.release({n_rows_}));
+    }
+
+    template <class K> void improve(const Vector<std::uint32_t>& rows, const Matrix<K>& cache, const Vector<std::uint32_t>& slots) {
+        if (cache.shape(1) != n_rows_ || slots.shape(0) != rows.shape(0)) {
+            throw std::invalid_argument("There must be a kernel row of full length for every row.");
+        }
+        std::vector<std::uint32_t> picks(rows.data(), rows.data() + rows.shape(0));
+        std::vector<const K*> kernel_rows;
+        for (std::size_t i = 0; i < picks.size(); ++i) {
+            const std::size_t slot = slots.data()[i];
+            if (picks[i] >= n_rows_ || slot >= cache.shape(0)) throw std::invalid_argument("There is no such row.");
+            kernel_rows.push_back(cache.data() + slot * n_rows_);
+        }
+        Control control;
+        run_watched([&] { solver_.improve<K>(picks, kernel_rows, control); }, control, nb::none());
+    }
+
+    void stretch(double factor, const std::vector<bool>& frozen) {
+        if (frozen.size() != n_lanes_) throw std::invalid_argument("frozen must have one entry per lane.");
+        without_gil([&] { solver_.stretch(factor, frozen); });
+    }
+
+    nb::object score(const Vector<std::uint32_t>& picks, std::size_t first_lane, std::size_t n_wanted) const {
+        const bool has_bad_row = std::any_of(picks.data(), picks.data() + picks.shape(0), [&](auto row) { return row >= n_rows_; });
+        if (has_bad_row || first_lane + n_wanted > n_lanes_) throw std::invalid_argument("There are no such rows or lanes.");
+        auto scores = new_array<double, 2>(picks.shape(0) * n_wanted);
+        solver_.copy_scores(picks.data(), picks.shape(0), first_lane, n_wanted, scores.data.get());
+        return nb::cast(scores.release({picks.shape(0), n_wanted}));
+    }
+
+    nb::object duals() const {
+        auto duals = new_array<double, 2>(n_rows_ * n_lanes_);
+        solver_.copy_duals(duals.data.get());
+        return nb::cast(duals.release({n_rows_, n_lanes_}));
+    }
+
+    nb::object offsets() const {
+        auto offsets = new_array<double, 2>(n_cuts_ * n_lanes_);
+        solver_.copy_offsets(offsets.data.get());
+        return nb::cast(offsets.release({n_cuts_, n_lanes_}));
+    }
+
+    std::vector<bool> touch_bounds() const { return solver_.touch_bounds(); }
+    nb::dict results() const { return results_of(solver_.results()); }
+
+  private:
+    nb::tuple keep_;
+    std::size_t n_rows_, n_lanes_, n_cuts_;
+    KernelSolver solver_;
+};
+
+template <class T, class Index> void bind_products(nb::module_& module) {
+    module.def(
+        "row_products",
+        [](const Vector<Index>& pick_starts, const Vector<Index>& pick_columns, const Vector<T>& pick_values,
+           const Vector<Index>& column_starts, const Vector<Index>& column_rows, const Vector<T>& column_values,
+           std::size_t n_rows) {
+            const auto view = [](const auto& starts, const auto& indices, const auto& values, std::size_t bound) {
+                const std::size_t size = starts.shape(0) == 0 ? 0 : starts.shape(0) - 1;
+                const RowBounds begins{starts.data(), sizeof(Index) == 8};
+                const SparseRows<T, Index> rows{begins, begins.after(1), indices.data(), values.data(), size, bound};
+                check_starts(starts.data(), starts.shape(0), std::min(indices.shape(0), values.shape(0)));
+                check_columns(rows);
+                return rows;
+            };
+            const auto columns = view(column_starts, column_rows, column_values, n_rows);
+            const auto picks = view(pick_starts, pick_columns, pick_values, columns.n_rows);
+            auto products = new_array<double, 2>(picks.n_rows * n_rows);
+            without_gil([&] { row_products(picks, columns, n_rows, products.data.get()); });
+            return products.release({picks.n_rows, n_rows});
+        },
+        nb::arg("pick_starts"), nb::arg("pick_columns"), nb::arg("pick_values"), nb::arg("column_starts"), nb::arg("column_rows"),
+        nb::arg("column_values"), nb::arg("n_rows"));
+}
+
+}  // namespace
+
+void bind_kernel(nb::module_& module) {
+    nb::class_<BoundKernelSolver>(module, "KernelSolver")
+        .def(
+            "__init__",
+            [](BoundKernelSolver* self, const Vector<double>& diagonal, const Vector<std::int32_t>& table_rows,
+               const std::optional<Vector<double>>& row_weights, std::size_t n_lanes, std::size_t n_cuts, double tol,
+               std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads, double rho, bool free_offsets) {
+                const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
+                new (self) BoundKernelSolver(diagonal, table_rows, row_weights, n_lanes, n_cuts, options);
+            },
+            nb::arg("diagonal"), nb::arg("table_rows"), nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"),
+            nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"),
+            nb::arg("rho"), nb::arg("free_offsets"))
+        .def("load", &BoundKernelSolver::load, nb::arg("table"), nb::arg("frozen"))
+        .def("measure", &BoundKernelSolver::measure)
+        .def("improve", &BoundKernelSolver::improve<float>, nb::arg("rows"), nb::arg("cache"), nb::arg("slots"))
+        .def("improve", &BoundKernelSolver::improve<double>, nb::arg("rows"), nb::arg("cache"), nb::arg("slots"))
+        .def("stretch", &BoundKernelSolver::stretch, nb::arg("factor"), nb::arg("frozen"))
+        .def("touch_bounds", &BoundKernelSolver::touch_bounds)
+        .def("score", &BoundKernelSolver::score, nb::arg("picks"), nb::arg("first_lane"), nb::arg("n_wanted"))
+        .def("offsets", &BoundKernelSolver::offsets)
+        .def("duals", &BoundKernelSolver::duals)
+        .def("results", &BoundKernelSolver::results);
+    bind_products<float, std::int32_t>(module);
+    bind_products<float, std::int64_t>(module);
+    bind_products<double, std::int32_t>(module);
+    bind_products<double, std::int64_t>(module);
+}
+
+}  // namespace rankplane
