@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from rankplane.solve import LaneProblem, OnReport, Options
 from rankplane.tables import Table
@@ -41,8 +41,8 @@ def make_folds(cv: Any, X: Any, rank_numbers: NDArray[np.int32], groups: Any, se
         if not 2 <= cv <= n_rows:
             raise ValueError(f"cv must be a splitter or a number of folds from 2 to the number of rows, {n_rows}. Got {cv}.")
         if groups is not None:
-            splitter = StratifiedGroupKFold(int(cv), shuffle=True, random_state=seed)
-        elif np.bincount(rank_numbers).max() >= cv:
+            return folds_of_groups(int(cv), rank_numbers, np.asarray(groups), seed)
+        if np.bincount(rank_numbers).max() >= cv:
             splitter = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
         else:
             splitter = KFold(int(cv), shuffle=True, random_state=seed)
@@ -56,6 +56,52 @@ def make_folds(cv: Any, X: Any, rank_numbers: NDArray[np.int32], groups: Any, se
     for fold, (train, _) in enumerate(pairs):
         is_train[fold, train] = True
     return Folds(is_train, [np.asarray(test) for _, test in pairs])
+
+
+def folds_of_groups(n_folds: int, rank_numbers: NDArray[np.int32], groups: NDArray[Any], seed: int) -> Folds:
+    """As many folds as asked for, or as there are groups."""
+    if len(groups) != len(rank_numbers):
+        raise ValueError(f"groups must have one entry per row, {len(rank_numbers)}. Got {len(groups)}.")
+    n_groups = len(np.unique(groups))
+    if n_groups < 2:
+        raise ValueError("groups must hold at least two different values, which folds can keep apart. Got one.")
+    n_folds = min(n_folds, n_groups)
+    fold_of = deal(groups, rank_numbers, np.full(n_folds, 1 / n_folds), seed)
+    tests = [np.flatnonzero(fold_of == fold) for fold in np.unique(fold_of)]
+    return Folds(np.array([fold_of != fold for fold in np.unique(fold_of)]), tests)
+
+
+def deal(groups: NDArray[Any], rank_numbers: NDArray[Any], shares: NDArray[np.float64], seed: int) -> NDArray[np.intp]:
+    """A part for every row: rows of a group share theirs, and every part gets about its share of every rank.
+
+    Groups of several rows are dealt first, large ones before small ones, each to the part that lacks its ranks most; groups of
+    one row, which may be very many, then fill up what is lacking.
+    """
+    rng = np.random.default_rng(seed)
+    _, group_of, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    lacking = shares[:, None] * np.bincount(rank_numbers)
+    wanted = np.maximum(lacking, 1e-9)
+    rows_of_group = np.split(np.argsort(group_of, kind="stable"), np.cumsum(sizes)[:-1])
+    part_of = np.zeros(len(rank_numbers), dtype=np.intp)
+    shuffled = rng.permutation(np.flatnonzero(sizes > 1))
+    for group in shuffled[np.argsort(-sizes[shuffled], kind="stable")].tolist():
+        rows = rows_of_group[group]
+        ranks = rank_numbers[rows]
+        part = int(np.argmax((lacking[:, ranks] / wanted[:, ranks]).sum(axis=1)))
+        part_of[rows] = part
+        np.subtract.at(lacking[part], ranks, 1)
+    singles = rng.permutation(np.flatnonzero(sizes[group_of] == 1))
+    # Where parts end among the single rows of all ranks so far: what rounding takes from a part in one rank, the next gives back.
+    ends = np.zeros(len(shares))
+    for rank in np.unique(rank_numbers[singles]).tolist():
+        rows = singles[rank_numbers[singles] == rank]
+        quotas = np.maximum(lacking[:, rank], 0)
+        ends += np.cumsum(quotas) * len(rows) / max(quotas.sum(), 1e-9)
+        last = np.clip(np.maximum.accumulate(np.round(ends)), 0, len(rows)).astype(np.intp)
+        last[-1] = len(rows)
+        ends -= last
+        part_of[rows] = np.searchsorted(last, np.arange(len(rows)), side="right")
+    return part_of
 
 
 def widen(
