@@ -40,7 +40,7 @@ MAGIC = b"\x93RPLANE\n"
 FORMAT = 2  # 2: models with a kernel, sparse matrices
 PREAMBLE = struct.Struct("<8sIIQQ")
 ALIGNMENT = 64
-STORED_TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1", "|b1", "<i2", "<u2")
+STORED_TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1", "|b1", "<i2", "<u2", "<f2")
 MODELS: dict[str, type[LinearOrdinal]] = {
     name: getattr(estimators, name) for name in ("NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR", "Committee")
 }
@@ -152,25 +152,45 @@ class Writer:
     def weights(self, weights: NDArray[Any]) -> dict[str, Any]:
         if self.compact is None:
             return self.array(weights)
-        kept = kept_columns(weights, self.compact)
-        if len(kept) * (weights.itemsize * weights.shape[1] + kept.itemsize) >= weights.nbytes:
+        weights = compact_weights(weights, self.compact)
+        kept = np.flatnonzero(weights.any(axis=1)).astype(np.int32)
+        with np.errstate(over="ignore"):
+            halves = weights.astype(np.float16)
+        values = halves if np.array_equal(halves, weights) else weights
+        dtype = {"dtype": weights.dtype.newbyteorder("<").str}
+        if len(kept) * (values.itemsize * values.shape[1] + kept.itemsize) >= values.nbytes:
             # Their numbers would take more room than the dropped columns leave.
-            return self.array(weights)
-        parts = {"columns": self.array(kept)["array"], "values": self.array(weights[kept])["array"]}
-        return {"sparse": parts, "n_columns": len(weights)}
+            return self.array(values) | dtype
+        parts = {"columns": self.array(kept)["array"], "values": self.array(values[kept])["array"]}
+        return {"sparse": parts, "n_columns": len(weights)} | dtype
 
 
-def kept_columns(weights: NDArray[Any], bound: float) -> NDArray[np.int64]:
-    """The columns that must stay so that no score of a row of length one changes by more than ``bound``.
+def compact_weights(weights: NDArray[Any], bound: float) -> NDArray[Any]:
+    """Weights that take less room: small columns are zero, the others rounded to half precision if the bound allows.
 
-    A row x of length one and dropped weights d change a score by |x . d| <= |d|, so columns go, least first, while the dropped
-    part of every plane is no longer than the bound.
+    A row x of length one and weights that differ by d change a score by |x . d| <= |d|. So columns go, least first, while what
+    dropping and rounding change of every plane is no longer than the bound.
     """
     squares = weights.astype(np.float64) ** 2
     order = np.argsort(squares.max(axis=1), kind="stable")
-    dropped = np.sqrt(np.cumsum(squares[order], axis=0)).max(axis=1)
-    n_dropped = int(np.searchsorted(dropped, bound, side="right"))
-    return np.sort(order[n_dropped:]).astype(np.int64)
+    with np.errstate(over="ignore"):
+        halves = weights.astype(np.float16).astype(weights.dtype)
+    for rounded in (halves, weights):
+        lost = (weights.astype(np.float64) - rounded) ** 2
+        # By the number of dropped columns: what is lost by rounding all, and more for every dropped one.
+        more = np.cumsum((squares - lost)[order], axis=0)
+        change = np.sqrt(np.vstack([lost.sum(axis=0), lost.sum(axis=0) + more])).max(axis=1)
+        if change[0] <= bound:
+            break
+    compacted = np.array(rounded)
+    compacted[order[: int(np.searchsorted(change, bound, side="right")) - 1]] = 0
+    return compacted
+
+
+def compact_model(model: LinearOrdinal, bound: float) -> int:
+    """Give a fitted model the weights that its compact file will hold; returns how many columns were dropped."""
+    model.coef_ = compact_weights(np.ascontiguousarray(model.coef_.T), bound).T
+    return int(np.sum(~model.coef_.any(axis=0)))
 
 
 def save_model(
@@ -186,8 +206,8 @@ def save_model(
     path : str or path
         By custom ending in ``.rankplane``.
     compact : float, optional
-        Drop small weights as long as no plane score of any row of length one (as TextVectorizer makes them) changes by more than
-        this. 0.01 is a hundredth of the margin.
+        Store weights in half precision and drop small ones, as long as no plane score of any row of length one (as TextVectorizer
+        makes them) changes by more than this. 0.01 is a hundredth of the margin.
     metadata : dict of plain values, optional
         What else to remember, such as metrics; `read_metadata` returns it with the version and the date.
     """
@@ -381,9 +401,13 @@ class Reader:
         return model
 
     def weights(self, stored: dict[str, Any]) -> NDArray[Any]:
+        dtype = np.dtype(stored.get("dtype", "<f8"))
+        if dtype.kind != "f":
+            raise ValueError("weights are not numbers")
         if "sparse" not in stored:
-            return self.array(stored)
+            weights = self.array(stored)
+            return weights.astype(dtype) if "dtype" in stored else weights
         columns, values = self.array(stored["sparse"]["columns"]), self.array(stored["sparse"]["values"])
-        weights = np.zeros((int(stored["n_columns"]), values.shape[1]), dtype=values.dtype)
+        weights = np.zeros((int(stored["n_columns"]), values.shape[1]), dtype=dtype if "dtype" in stored else values.dtype)
         weights[columns] = values
         return weights
