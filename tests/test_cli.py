@@ -5,8 +5,11 @@ import gzip
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,7 +85,7 @@ def test_train_tells_the_story(reviews, tmp_path, capsys):
     for word in (
         "200 rows, 5 ranks",
         "C by cross-validation",
-        "is best",
+        "best",
         "macro MAE",
         "majority",
         "median",
@@ -104,6 +107,7 @@ def test_train_in_json(reviews, tmp_path, capsys):
     metadata = modelfile.read_metadata(output)
     assert metadata["metrics"] == told["metrics"]
     assert {"version", "date", "fingerprint", "choices", "data", "inputs"} <= metadata.keys()
+    assert metadata["choices"]["compact"] == 0.01
     assert type(load_model(output)[-1]).__name__ == "SVR"
 
 
@@ -118,7 +122,7 @@ def test_copies_stay_on_one_side(tmp_path, capsys):
     rows = make_rows(60)
     path = write_csv(tmp_path / "twice.csv", rows + rows[:20])
     assert main(["train", path, "--text", "review", "--target", "stars", "--C", "1", "-o", str(tmp_path / "m")]) == 0
-    assert "20 texts are copies of others" in capsys.readouterr().out
+    assert "20 texts are exact copies of others" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".jsonl.gz", ".csv.zst", ".parquet.gz"])
@@ -169,9 +173,43 @@ def test_outputs(ending, model, reviews, tmp_path):
 def test_predict_works_in_batches(model, reviews, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
     assert main(["predict", model, reviews, "-o", str(whole), "--proba"]) == 0
-    monkeypatch.setattr(cli, "read_batches", lambda path: reading.read_batches(path, 7))
+    monkeypatch.setattr(cli, "read_batches", lambda path, **options: reading.read_batches(path, 7, **options))
     assert main(["predict", model, reviews, "-o", str(parts), "--proba"]) == 0
     assert parts.read_bytes() == whole.read_bytes()
+
+
+def test_fields_that_come_late(model, tmp_path, capsys):
+    lines = ['{"title": "a", "review": "good"}'] * 8192 + ['{"title": "a", "review": "bad", "tags": ["x"]}']
+    path = tmp_path / "late.jsonl"
+    path.write_text("\n".join(lines))
+    sentence = 'field "tags" first occurs after line 8192, too late for a table: write jsonl instead.'
+    assert complaint(capsys, ["predict", model, path, "-o", tmp_path / "out.csv"]) == sentence
+    assert complaint(capsys, ["predict", model, path, "-o", tmp_path / "out.parquet"]) == sentence
+    assert main(["predict", model, str(path), "-o", str(tmp_path / "out.jsonl")]) == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[-1])["tags"] == ["x"]
+    path.write_text(lines[-1])
+    assert main(["predict", model, str(path), "-o", str(tmp_path / "out.csv")]) == 0
+    assert read_csv(tmp_path / "out.csv")[0]["tags"] == '["x"]'
+
+
+def test_parquet_keeps_its_types(model, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    n_rows = 9000
+    when = pa.array([1] * n_rows, type=pa.timestamp("ms"))
+    notes = pa.array([None] * (n_rows - 1) + ["late"], type=pa.string())
+    columns = {
+        "title": ["a"] * n_rows,
+        "review": ["good"] * n_rows,
+        "when": when,
+        "note": notes,
+        "n": pa.array([1] * n_rows, pa.int8()),
+    }
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "in.parquet")
+    assert main(["predict", model, str(tmp_path / "in.parquet"), "-o", str(tmp_path / "out.parquet")]) == 0
+    found = pyarrow.parquet.read_table(tmp_path / "out.parquet")
+    assert found.select(list(columns)).equals(pyarrow.parquet.read_table(tmp_path / "in.parquet"))
 
 
 def test_tables_of_columns(tmp_path, capsys):
@@ -201,7 +239,7 @@ def test_svmlight(tmp_path, capsys):
     path = str(tmp_path / "rows.svm")
     dump_svmlight_file(X, y, path, zero_based=False)
     assert main(["train", path, "-o", str(tmp_path / "m"), "--C", "1", "--holdout", "0"]) == 0
-    assert "nothing measured" in capsys.readouterr().out
+    assert "nothing is measured" in capsys.readouterr().out
     assert main(["predict", str(tmp_path / "m"), path, "-o", str(tmp_path / "o.csv")]) == 0
     assert np.mean([float(row["label"]) == float(row["prediction"]) for row in read_csv(tmp_path / "o.csv")]) > 0.7
     assert "numbered columns" in complaint(capsys, ["explain", tmp_path / "m", "x"])
@@ -237,7 +275,7 @@ BAD_TABLES = {
     "empty.csv": (b"", "empty.csv is empty."),
     "header.csv": (b"review,stars\n", "header.csv has no rows."),
     "junk.csv": (bytes(range(256)) * 8, "junk.csv is binary, not text."),
-    "latin.csv": ("review,stars\ntrès,5\n".encode("latin-1"), "latin.csv is not UTF-8 text"),
+    "latin.csv": ("review,stars\ntrès,5\n".encode("latin-1"), "latin.csv line 2 is not UTF-8 text: convert the file first."),
     "word.csv": (b"review,stars\ngood,5\nbad,five\n", 'word.csv line 3: "five" in column "stars" is not a number'),
     "one.csv": (b"review,stars\ngood,5\nbad,5\n", "must hold at least two different ranks"),
     "twice.csv": (b"review,review,stars\ngood,bad,5\n", 'column "review" occurs twice'),
@@ -264,7 +302,7 @@ def test_bad_arguments(model, reviews, tmp_path, capsys):
     train = ["train", reviews, "--text", "review", "--target", "stars", "-o", tmp_path / "m"]
     cases = [
         (["train", "missing.csv", *train[2:]], "missing.csv: No such file or directory"),
-        (["train", tmp_path, *train[2:]], "unknown extension"),
+        (["train", tmp_path, *train[2:]], "is a folder, not a file"),
         ([*train[:3], "reviw", *train[4:]], 'has no column "reviw": did you mean "review"?'),
         ([*train[:5], "star", *train[6:]], 'did you mean "stars"?'),
         ([*train[:5], "zzz", *train[6:]], "its columns are id, title, review, stars."),
@@ -275,7 +313,11 @@ def test_bad_arguments(model, reviews, tmp_path, capsys):
         ([*train, "--decision", "best"], "--decision must be one of"),
         ([*train, "--holdout", "1.5"], "--holdout must be a share"),
         ([*train, "--C", "-1"], "--C must be a positive number"),
-        ([*train, "--preset", "none"], "preset must be one of"),
+        ([*train, "--C", "inf"], "--C must be a positive number"),
+        ([*train, "--jobs", "0"], "--jobs must be a number of threads"),
+        ([*train, "--compact", "-1"], "--compact must be a number from 0 up"),
+        ([*train, "--group", "autor"], 'has no column "autor"'),
+        ([*train, "--preset", "none"], "--preset must be one of default, paper. Got none."),
         ([*train[:-1], tmp_path / "no" / "m"], "is not a folder"),
         ([*train[:-1], tmp_path], "is a folder, not a file"),
         (["predict", reviews, reviews], "reviews.csv is not a model file of rankplane."),
@@ -313,15 +355,81 @@ def test_a_late_mistake_leaves_no_output(model, tmp_path, capsys):
     assert os.listdir(tmp_path) == ["long.csv"]
 
 
-def test_no_permission(model, reviews, tmp_path, capsys, monkeypatch):
-    def denied(path, *_):
-        raise PermissionError(13, "Permission denied", str(path))
+@pytest.fixture
+def as_nobody():
+    """The superuser may do everything, so become someone who may not."""
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(os.getuid())
 
-    monkeypatch.setattr("rankplane.files.os.open", denied)
-    assert "out.csv" in complaint(capsys, ["predict", model, reviews, "-o", tmp_path / "out.csv"])
-    monkeypatch.undo()
-    monkeypatch.setattr("os.access", lambda *_: False)
-    assert "does not allow writing" in complaint(capsys, ["predict", model, reviews, "-o", tmp_path / "out.csv"])
+
+def test_no_permission(model, reviews, tmp_path, capsys, request):
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    secret = write_csv(tmp_path / "secret.csv", make_rows(5))
+    os.chmod(secret, 0)
+    os.chmod(folder, 0o500)
+    for path in (tmp_path, *list(tmp_path.parents)[:2], *list(Path(model).parents)[:1]):
+        os.chmod(path, 0o755)
+    request.getfixturevalue("as_nobody")
+    assert complaint(capsys, ["predict", model, secret]) == f"{secret}: Permission denied"
+    sentence = f"{folder} does not allow writing, so {folder / 'out.csv'} cannot be written."
+    assert complaint(capsys, ["predict", model, reviews, "-o", folder / "out.csv"]) == sentence
+    os.seteuid(os.getuid())
+    assert os.listdir(folder) == []
+
+
+def test_version_and_help(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("rankplane 0.")
+    assert main([]) == 0
+    assert "train" in capsys.readouterr().out
+    assert complaint(capsys, ["--wersion"]).endswith("See rankplane --help.")
+
+
+def test_nothing_is_written_over_what_is_read(model, reviews, tmp_path, capsys):
+    train = ["train", reviews, "--text", "review", "--target", "stars"]
+    assert "would be overwritten" in complaint(capsys, [*train, "-o", reviews])
+    os.symlink(reviews, tmp_path / "link.csv")
+    assert "would be overwritten" in complaint(capsys, ["predict", model, reviews, "-o", tmp_path / "link.csv"])
+    assert "would be overwritten" in complaint(capsys, [*train, "-o", tmp_path / "m", "--report", tmp_path / "m"])
+    assert len(read_csv(reviews)) == 200
+
+
+def test_dash_is_standard_output(model, reviews, capfdbinary):
+    assert main(["predict", model, reviews, "-o", "-"]) == 0
+    assert capfdbinary.readouterr().out.startswith(b"id,title,review,stars,prediction\n")
+
+
+def test_lines_are_answered_as_they_come(model):
+    child = subprocess.Popen([*COMMAND, "predict", model, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    for text in (b"great lovely phone\n", b"awful broken waste\n"):
+        child.stdin.write(text)
+        child.stdin.flush()
+        assert child.stdout.readline().strip() in {b"1", b"2", b"3", b"4", b"5"}
+    child.stdin.write("naïve, no end of line".encode())
+    rest, _ = child.communicate(timeout=60)
+    assert len(rest.splitlines()) == 1
+    assert child.returncode == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends signals")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_command_leaves_nothing(sent, model, tmp_path, answers_to_ctrl_c):
+    os.mkfifo(tmp_path / "endless.csv")
+    command = [*COMMAND, "predict", model, str(tmp_path / "endless.csv"), "-o", str(tmp_path / "out.csv")]
+    with (
+        subprocess.Popen(command, stderr=subprocess.PIPE) as child,
+        open(tmp_path / "endless.csv", "wb", buffering=0) as pipe,
+    ):
+        pipe.write(b"title,review\n" + b"a,good\n" * 9000)
+        while len(os.listdir(tmp_path)) == 1:
+            time.sleep(0.05)
+        child.send_signal(sent)
+        assert child.wait(timeout=60) == 130
+        assert child.stderr.read() == b"rankplane: stopped\n"
+    assert os.listdir(tmp_path) == ["endless.csv"]
 
 
 def test_pipes(model):
@@ -348,15 +456,14 @@ def test_a_full_disk(model, reviews, tmp_path):
     done = subprocess.run(
         command, preexec_fn=small_files_only, capture_output=True, text=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     )
-    assert (done.returncode, done.stderr) == (2, "rankplane: File too large\n")
+    assert (done.returncode, done.stderr) == (2, f"rankplane: {tmp_path / 'out.csv'}: File too large\n")
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs head")
 def test_a_pipe_closed_early(model, tmp_path):
     path = write_csv(tmp_path / "many.csv", make_rows(20_000))
-    done = subprocess.run(
-        f"{sys.executable} -m rankplane.cli predict {model} {path} | head -1", shell=True, capture_output=True, text=True
-    )
+    command = f"({sys.executable} -m rankplane.cli predict {model} {path}; echo $? >&2) | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert done.stdout == "id,title,review,stars,prediction\n"
-    assert done.stderr == ""
+    assert done.stderr == "rankplane: standard output was closed before all of it was written\n2\n"

@@ -59,7 +59,7 @@ def test_the_page_is_complete(page):
         assert "https:" not in text
         assert "default-src 'none'" in text
         assert "script" not in checker.seen
-        assert text.count("<svg") == 3
+        assert text.count("<svg") == 4
         assert "prefers-color-scheme: dark" in text
         assert 'name="viewport"' in text
         headings = re.findall(r"<h2>(.*?)</h2>", text)
@@ -70,13 +70,14 @@ def test_the_page_is_complete(page):
             "Confusion matrix",
             "Reliability",
             "Error by rank",
+            "Data",
             "Telling terms",
             "Largest errors",
-            "Data",
             "Settings",
         ]
         assert "exact copies" in text
         assert "texts are empty" in text
+        assert "<pre>rankplane train reviews.csv --text review --target stars --model NPSVOR" in text
         assert '<mark class="down"' in text
         assert not re.search(r"\bnan\b", text)
 

@@ -4,34 +4,38 @@ The only file that prints and exits. Whatever goes wrong on the user's side is o
 traceback means a bug.
 """
 
+import io
 import json
 import os
+import signal
 import sys
+import time
 import warnings
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from rankplane import demo, display, modelfile, training, writing
 from rankplane.decisions import set_in_words
-from rankplane.files import replacing
+from rankplane.files import is_special, replacing
 from rankplane.highlights import shaded, text_pulls
-from rankplane.reading import Batch, InputError, fingerprint, line_batches, read_all, read_batches
+from rankplane.progress import reading_progress
+from rankplane.reading import Batch, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
 from rankplane.report import make_report
-from rankplane.training import Choices, Inputs, Rows
+from rankplane.training import DECISIONS, Choices, Inputs, Rows
 
-app = typer.Typer(
-    help="Ordinal regression: train on rated texts or tables, and predict the rank.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 # typer carries click inside itself, where the base of its complaints has no public name.
 UsageError: Any = typer.BadParameter.__mro__[2]
 DEFAULTS = Choices()
+STOPPED = 130  # exit code after Ctrl-C, as shells have it
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model file that train wrote.")]
 
@@ -50,95 +54,142 @@ def printed(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2, default=lambda number: number.item()))
 
 
+def version_shown(is_asked: bool) -> None:
+    if is_asked:
+        print(f"rankplane {version('rankplane')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=version_shown, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Ordinal regression: train on rated texts or tables, and predict the rank."""
+
+
 @app.command()
 def train(
     file: Annotated[str, typer.Argument(metavar="FILE", help="csv, tsv, jsonl, parquet or svmlight, also .gz or .zst.")],
-    output: Annotated[str, typer.Option("-o", "--output", help="Where to write the model.")],
-    target: Annotated[str | None, typer.Option(help="Column with the ranks.")] = None,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to write the model.")],
+    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with the ranks.")] = None,
     text: Annotated[
-        list[str] | None, typer.Option(help="Column with texts; several are joined. None: columns are features.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column with texts; give it again to join several. Without it, columns are features."),
     ] = None,
-    model: Annotated[str, typer.Option(help=", ".join(modelfile.MODELS))] = DEFAULTS.model,
-    preset: Annotated[str, typer.Option(help="How texts become columns: default or paper.")] = DEFAULTS.preset,
-    C: Annotated[float | None, typer.Option("--C", help="Price of violations; searched if left out.")] = DEFAULTS.C,
-    decision: Annotated[str, typer.Option(help="Measure to answer for: mae, mse, accuracy, or ranker.")] = DEFAULTS.decision,
-    holdout: Annotated[float, typer.Option(help="Share of rows to measure on; 0 trains on all.")] = DEFAULTS.holdout,
-    test: Annotated[str | None, typer.Option(help="File to measure on instead of a holdout.")] = None,
-    group: Annotated[str | None, typer.Option(help="Column whose equal values stay together in splits.")] = None,
-    ranks: Annotated[str | None, typer.Option(help="Names of the ranks, lowest first: low,medium,high.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the split and the solver.")] = DEFAULTS.seed,
-    jobs: Annotated[int | None, typer.Option(help="Threads; -1 for all processors.")] = DEFAULTS.jobs,
-    compact: Annotated[float | None, typer.Option(help="Drop small weights; no score changes by more than this.")] = None,
-    report: Annotated[str | None, typer.Option(help="Write a page about the model, measured on the held-out rows.")] = None,
+    model: Annotated[str, typer.Option(metavar="NAME", help=", ".join(modelfile.MODELS))] = DEFAULTS.model,
+    preset: Annotated[str, typer.Option(metavar="NAME", help="How texts become columns: default or paper.")] = DEFAULTS.preset,
+    C: Annotated[
+        float | None, typer.Option("--C", metavar="NUMBER", help="Price of violations; searched if left out.")
+    ] = DEFAULTS.C,
+    decision: Annotated[
+        str, typer.Option(metavar="NAME", help="What to answer with: " + "; ".join(f"{k}: {v}" for k, v in DECISIONS.items()) + ".")
+    ] = DEFAULTS.decision,
+    holdout: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of rows to measure on; 0 trains on all.")
+    ] = DEFAULTS.holdout,
+    test: Annotated[str | None, typer.Option(metavar="FILE", help="File to measure on instead of a holdout.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column whose equal values stay together in splits.")] = None,
+    ranks: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the ranks, lowest first: low,medium,high.")] = None,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the splits and the solver.")] = DEFAULTS.seed,
+    jobs: Annotated[int | None, typer.Option(metavar="NUMBER", help="Threads; -1 for all processors.")] = DEFAULTS.jobs,
+    compact: Annotated[
+        float | None,
+        typer.Option(
+            metavar="BOUND", help="Write a smaller file: round and drop weights; no score of a text changes by more than this."
+        ),
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a page about the model, measured on the held-out rows.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train a model on a file of ranked texts or rows, measure it, and write it to one file."""
-    choices = Choices(model=model, preset=preset, C=C, decision=decision, holdout=0 if test else holdout, seed=seed, jobs=jobs)
+    start = time.perf_counter()
+    choices = Choices(model, preset, C, decision, 0 if test else holdout, seed, jobs, compact)
     choices.check()
-    for path in [output, *([report] if report else [])]:
-        check_folder(path)
+    check_outputs([output, report], [file, test])
     if report and not test and not holdout:
         raise InputError("--report needs rows to measure on: use --holdout or --test.")
     order = split_names(ranks)
-    batch = read_all(file)
+    batch = read_shown(file)
     inputs = Inputs.of(batch, file, target=target, text=text or [], group=group, ranks=order)
-    rows = training.prepare(batch, file, inputs, group)
-    # Progress goes where it does not mix with what is printed.
+    rows = training.prepare(batch, file, inputs)
+    test_rows = None if test is None else rows_to_test(test, inputs, np.unique(rows.labels) if order is None else np.array(order))
+    if test_rows is not None and inputs.kind == "text":
+        rows.notes["seen_texts"] = len(set(rows.features) & set(test_rows.features) - {""})
     console = Console(quiet=as_json)
     display.show_data(console, file, rows.notes)
-    test_rows = None if test is None else rows_to_test(test, inputs, np.unique(rows.labels) if order is None else np.array(order))
-    verbose = int(console.is_terminal and not as_json)
-    trained = training.train(rows, inputs, choices, test_rows, verbose)
-    metadata = {"fingerprint": fingerprint(file), "source": os.path.basename(file)} | trained.metadata
-    modelfile.save_model(trained.pipeline, output, compact=compact, metadata=metadata)
+    trained = training.train(rows, inputs, choices, test_rows, int(console.is_terminal and not as_json))
+    metadata = {"source": os.path.basename(file), "fingerprint": fingerprint(file)} | trained.metadata
+    if test is not None:
+        metadata |= {"test": os.path.basename(test), "test_fingerprint": fingerprint(test)}
+    pipeline = trained.pipeline
+    # Its weights are compact already, and were measured so.
+    modelfile.save_model(pipeline, output, compact=None if compact is None else 0.0, metadata=metadata)
+    measured_on = f"rows held out of {os.path.basename(file)}" if test is None else f"rows of {os.path.basename(test)}"
     if report:
-        write_page(
-            report,
-            trained.pipeline,
-            modelfile.read_metadata(output),
-            inputs,
-            trained.test,
-            test or f"rows held out of {os.path.basename(file)}",
-        )
+        write_page(report, pipeline, modelfile.read_metadata(output), inputs, trained.test, measured_on)
     if as_json:
-        printed({"model": output, **metadata, "telling": [vars(top) for top in telling(trained.pipeline)]})
+        printed({"model": output, **metadata, "telling": [vars(top) for top in telling(pipeline)]})
         return
     display.show_search(console, metadata["search"])
-    display.show_metrics(console, metadata["metrics"], "Held out" if test is None else test)
-    display.show_terms(console, telling(trained.pipeline))
-    for path in [output, *([report] if report else [])]:
-        console.print(f"Written: [bold]{escape(path)}[/bold] ({os.path.getsize(path):,} bytes)")
+    display.show_metrics(console, metadata["metrics"], measured_on)
+    display.title(console, "Most telling")
+    display.show_terms(console, telling(pipeline))
+    for path in filter(None, [output, report]):
+        console.print(Text.assemble("Written: ", (path, "bold"), f" ({in_bytes(os.path.getsize(path))})"))
+    console.print(f"{metadata['data']['columns']:,} columns, {time.perf_counter() - start:.1f} s in all.", highlight=False)
 
 
-def write_page(path: str, pipeline: Any, metadata: dict[str, Any], inputs: Inputs, rows: Rows, source: str) -> None:
-    page = make_report(pipeline, metadata, inputs, rows, os.path.basename(source) if os.path.exists(source) else source)
+def in_bytes(n_bytes: int) -> str:
+    return (
+        f"{n_bytes:,} bytes" if n_bytes < 10_000 else f"{n_bytes / 1e3:,.0f} kB" if n_bytes < 10e6 else f"{n_bytes / 1e6:,.0f} MB"
+    )
+
+
+def read_shown(path: str) -> Batch:
+    """A whole file, with a bar while it is read."""
+    with reading_progress(sys.stderr.isatty(), f"Reading {path}") as on_read:
+        return read_all(path, on_read)
+
+
+def write_page(path: str, pipeline: Any, metadata: dict[str, Any], inputs: Inputs, rows: Rows, measured_on: str) -> None:
+    page = make_report(pipeline, metadata, inputs, rows, measured_on)
     with replacing(path) as file:
         file.write(page.encode("utf-8", "replace"))
 
 
 def telling(pipeline: Any) -> Any:
-    names = pipeline[0].get_feature_names_out() if len(pipeline.steps) > 1 else None
-    return pipeline[-1].top_features(names, n=display.N_TERMS)
+    return pipeline[-1].top_features(training.column_names(pipeline), n=display.N_TERMS)
 
 
 def rows_to_test(path: str, inputs: Inputs, order: Any) -> Rows:
-    batch = read_all(path)
+    batch = read_shown(path)
     labels, present = inputs.labels(batch, path)
     training.check_known(labels, [batch.lines[row] for row in present], order, path)
     if not len(labels):
         raise InputError(f'{path} has no ranks in column "{inputs.target}".')
-    return Rows(training.take(inputs.features(batch, path), present), labels, None, present, {})
+    return Rows(training.take(inputs.features(batch, path), present), labels, present, {})
 
 
-def check_folder(path: str) -> None:
+def check_outputs(outputs: list[str | None], inputs: list[str | None]) -> None:
     """Before the work, not after it."""
-    folder = os.path.dirname(path) or "."
-    if os.path.isdir(path):
-        raise InputError(f"{path} is a folder, not a file.")
-    if not os.path.isdir(folder):
-        raise InputError(f"{folder} is not a folder, so {path} cannot be written.")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"{folder} does not allow writing, so {path} cannot be written.")
+    taken = {os.path.realpath(path): path for path in inputs if path and path != "-"}
+    for path in filter(None, outputs):
+        folder = os.path.dirname(os.path.realpath(path))
+        if os.path.isdir(path):
+            raise InputError(f"{path} is a folder, not a file.")
+        if not os.path.isdir(folder):
+            raise InputError(f"{folder} is not a folder, so {path} cannot be written.")
+        if is_special(path):
+            continue
+        if not os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise InputError(f"{folder} does not allow writing, so {path} cannot be written.")
+        if os.path.realpath(path) in taken:
+            raise InputError(f"{path} would be overwritten: give the output another name.")
+        taken[os.path.realpath(path)] = path
 
 
 def opened_model(path: str) -> tuple[Any, Inputs, dict[str, Any]]:
@@ -154,63 +205,68 @@ def opened_model(path: str) -> tuple[Any, Inputs, dict[str, Any]]:
 def predict(
     model: ModelFile,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Rows to rank, or - for one text per line of standard input.")],
-    output: Annotated[str | None, typer.Option("-o", "--output", help="csv, tsv, jsonl or parquet; else standard output.")] = None,
-    proba: Annotated[bool, typer.Option(help="Add a column per rank with its probability.")] = False,
-    rank_set: Annotated[float | None, typer.Option("--set", help="Add sets that hold the rank this often, as 0.9.")] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="csv, tsv, jsonl or parquet; else standard output.")
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column per rank with its probability.")] = False,
+    rank_set: Annotated[
+        float | None, typer.Option("--set", metavar="SHARE", help="Add sets that hold the rank this often, as 0.9.")
+    ] = None,
 ) -> None:
     """Add the predicted rank to every row, in the order of the rows; files larger than memory are fine."""
     if rank_set is not None and not 0 < rank_set < 1:
         raise InputError(f"--set must be a share between 0 and 1. Got {rank_set}.")
-    pipeline, inputs, _ = opened_model(model)
+    if output == "-":
+        output = None
     if output is not None:
         writing.check_output(output)
-        check_folder(output)
-    if file == "-":
-        if inputs.kind != "text":
-            raise InputError(f"{model} takes columns, not texts, so it cannot read lines of standard input.")
+        check_outputs([output], [model, file])
+    pipeline, inputs, _ = opened_model(model)
+    has_lines = file == "-"
+    if has_lines and inputs.kind != "text":
+        raise InputError(f"{model} takes columns, not texts, so it cannot read lines of standard input.")
+    if has_lines:
         inputs = Inputs(inputs.target, ["text"])
-        batches = line_batches(sys.stdin.buffer)
-    else:
-        batches = read_batches(file)
-
-    def ranked() -> Iterator[writing.Columns]:
-        for batch in batches:
-            yield batch.columns | predictions(pipeline, inputs, batch, file, proba, rank_set)
-
-    if file == "-" and output is None:
-        for columns in ranked():
-            del columns["text"]
-            for values in zip(*columns.values(), strict=True):
+    is_shown = sys.stderr.isatty() and not has_lines and output is not None
+    with reading_progress(is_shown, f"Reading {file}") as on_read, closing(rows_to_rank(file, on_read)) as batches:
+        ranked = (
+            replace(batch, columns=batch.columns | predictions(pipeline, inputs, batch, file, proba, rank_set)) for batch in batches
+        )
+        if not has_lines or output is not None:
+            writing.write_batches(output, ranked)
+            return
+        for batch in ranked:
+            del batch.columns["text"]
+            for values in zip(*batch.columns.values(), strict=True):
                 print("\t".join(map(str, values)))
-        sys.stdout.flush()
-        return
-    writing.write_batches(output, ranked())
+            sys.stdout.flush()
+
+
+def rows_to_rank(file: str, on_read: OnRead) -> Generator[Batch]:
+    """Lines of standard input, or the rows of a file."""
+    yield from line_batches(cast(io.BufferedReader, sys.stdin.buffer)) if file == "-" else read_batches(file, on_read=on_read)
 
 
 def predictions(
     pipeline: Any, inputs: Inputs, batch: Batch, source: str, proba: bool, rank_set: float | None
 ) -> dict[str, list[Any]]:
+    """The columns to add to a batch."""
     features = inputs.features(batch, source)
-    order = pipeline.classes_
-    columns: dict[str, list[Any]] = {"prediction": []}
-    if proba:
-        columns |= {f"p_{label}": [] for label in order.tolist()}
-    if rank_set is not None:
-        columns["set"] = []
-    taken = next((name for name in columns if name in batch.columns), None)
+    order = pipeline.classes_.tolist()
+    names = ["prediction", *([f"p_{label}" for label in order] if proba else []), *(["set"] if rank_set is not None else [])]
+    taken = next((name for name in names if name in batch.columns), None)
     if taken is not None:
         raise InputError(f'{source} has a column "{taken}" already.')
     if not len(batch):
-        return columns
+        return {name: [] for name in names}
     X = features if len(pipeline.steps) == 1 else pipeline[0].transform(features)
     model = pipeline[-1]
-    columns["prediction"] = model.predict(X).tolist()
+    values = [model.predict(X).tolist()]
     if proba:
-        for label, share in zip(order.tolist(), model.predict_proba(X).T, strict=True):
-            columns[f"p_{label}"] = [round(p, 6) for p in share.tolist()]
+        values += np.round(model.predict_proba(X), 6).T.tolist()
     if rank_set is not None:
-        columns["set"] = set_in_words(model.predict_set(X, rank_set), order.tolist())
-    return columns
+        values.append(set_in_words(model.predict_set(X, rank_set), order))
+    return dict(zip(names, values, strict=True))
 
 
 @app.command()
@@ -223,24 +279,23 @@ def evaluate(
     pipeline, inputs, _ = opened_model(model)
     order = pipeline.classes_
     true, predicted = [], []
-    for batch in read_batches(file):
-        labels, present = inputs.labels(batch, file)
-        training.check_known(labels, [batch.lines[row] for row in present], order, file)
-        if len(labels):
-            true.append(labels)
-            predicted.append(pipeline.predict(training.take(inputs.features(batch, file), present)))
+    with reading_progress(sys.stderr.isatty(), f"Reading {file}") as on_read:
+        for batch in read_batches(file, on_read=on_read):
+            labels, present = inputs.labels(batch, file)
+            training.check_known(labels, [batch.lines[row] for row in present], order, file)
+            if len(labels):
+                true.append(labels)
+                predicted.append(pipeline.predict(training.take(inputs.features(batch, file), present)))
     if not true:
-        raise InputError(f"{file} has no rows.")
+        raise InputError(f"{file} has no rows with a rank.")
     labels, answers = np.concatenate(true), np.concatenate(predicted)
     metrics = {"rows": len(labels), "model": training.measures(labels, answers, order)}
-    place = {label: i for i, label in enumerate(order.tolist())}
-    matrix = np.zeros((len(order), len(order)), dtype=np.intp)
-    np.add.at(matrix, ([place[label] for label in labels.tolist()], [place[label] for label in answers.tolist()]), 1)
+    matrix = training.confusion(labels, answers, order)
     if as_json:
         printed({**metrics, "ranks": order.tolist(), "confusion": matrix.tolist()})
         return
     console = Console()
-    display.show_metrics(console, metrics, file)
+    display.show_metrics(console, metrics, f"rows of {os.path.basename(file)}")
     display.show_confusion(console, matrix, order.tolist())
 
 
@@ -251,7 +306,7 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show the rank of one text, how sure the model is, and which words pull it up or down."""
-    pipeline, inputs, _ = opened_model(model)
+    pipeline, inputs, metadata = opened_model(model)
     if inputs.kind == "svmlight":
         raise InputError(f"{model} takes numbered columns, which say nothing in words.")
     console = Console()
@@ -273,40 +328,43 @@ def explain(
         shares = {str(label): float(share) for label, share in zip(order, probabilities, strict=True)}
         printed({"prediction": answer.item(), "probabilities": shares, "boundaries": [vars(b) for b in boundaries]})
         return
-    console.print(f"{escape(inputs.target)}: [bold]{escape(str(answer))}[/bold]")
+    meaning = DECISIONS.get(metadata["choices"]["decision"], "")
+    console.print(Text.assemble(f"{inputs.target}: ", (str(answer), "bold"), (f"  ({meaning})", "dim")))
     display.show_probabilities(console, order, probabilities, answer.item())
     if inputs.kind == "text":
+        console.print()
         console.print(display.coloured(shaded(text, text_pulls(pipeline, text))))
-        console.print("[green]green[/green] pulls up, [red]red[/red] pulls down")
-    for boundary in boundaries:
-        console.print(str(boundary), style="dim", highlight=False, markup=False)
+        console.print("[green]green[/green] pulls up, [red]red[/red] pulls down", style="dim")
+    display.show_terms(console, boundaries, is_measured=True)
 
 
 @app.command(name="report")
 def report_command(
     model: ModelFile,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with their true ranks that the model was not trained on.")],
-    output: Annotated[str, typer.Option("-o", "--output", help="Where to write the page.")],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to write the page.")],
 ) -> None:
     """Write a page about a model: plots, errors and settings, readable without a network."""
-    check_folder(output)
+    check_outputs([output], [model, file])
     pipeline, inputs, metadata = opened_model(model)
     rows = rows_to_test(file, inputs, pipeline.classes_)
-    write_page(output, pipeline, metadata, inputs, rows, file)
-    print(f"Written: {output}")
+    write_page(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
+    print(f"Written: {output} ({in_bytes(os.path.getsize(output))})")
 
 
 @app.command(name="demo")
 def demo_command(
-    output: Annotated[str, typer.Option("-o", "--output", help="Folder for the model and the page.")] = ".",
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the model and the page.")] = ".",
 ) -> None:
     """Train on sentences that people rated, tell the story, and write a page about the model."""
-    check_folder(os.path.join(output, demo.MODEL))
+    check_outputs([os.path.join(output, name) for name in (demo.MODEL, demo.PAGE)], [])
     demo.run(output)
 
 
 def in_words(error: BaseException) -> str:
     """One line for what went wrong."""
+    if isinstance(error, BrokenPipeError):
+        return "standard output was closed before all of it was written"
     if isinstance(error, OSError) and error.strerror:
         named = f"{error.filename}: " if error.filename else ""
         return f"{named}{error.strerror}"
@@ -324,19 +382,23 @@ def main(arguments: list[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = show_warning
         try:
-            typer.main.get_command(app).main(arguments, prog_name="rankplane", standalone_mode=False)
+            given = sys.argv[1:] if arguments is None else arguments
+            code = typer.main.get_command(app).main(given or ["--help"], prog_name="rankplane", standalone_mode=False)
             sys.stdout.flush()
-        except BrokenPipeError:  # whoever reads has enough
-            leave_output()
+            if code == STOPPED:  # typer's answer to Ctrl-C, in place of the exception
+                raise KeyboardInterrupt
         except UsageError as error:
-            return failed(f"{error.format_message()} See rankplane --help.")
+            return failed(f"{error.format_message().rstrip('.')}. See rankplane --help.")
         except (KeyboardInterrupt, typer.Abort):
             print("rankplane: stopped", file=sys.stderr)
-            return 130
+            return STOPPED
         except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
             if isinstance(error, OSError):
                 leave_output()
             return failed(in_words(error))
+        except SystemExit:  # how the library under typer answers to a closed pipe
+            leave_output()
+            return failed(in_words(BrokenPipeError()))
     return 0
 
 
@@ -354,6 +416,8 @@ def failed(sentence: str) -> int:
 
 
 def run() -> None:
+    # Whoever asks a process to end, such as timeout, gives it time to clean up, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
 
 

@@ -30,7 +30,7 @@ def run(folder: str = ".", data_home: str | None = None, console: Console | None
     data = rated_texts(console, data_home)
     batch = Batch({"text": list(data.texts), "rank": data.ranks.tolist()}, list(range(1, len(data.texts) + 1)))
     inputs = Inputs("rank", ["text"])
-    rows = training.prepare(batch, data.name, inputs, None)
+    rows = training.prepare(batch, data.name, inputs)
     display.show_data(console, data.name, rows.notes)
     began = time.perf_counter()
     trained = training.train(rows, inputs, Choices(jobs=-1))

@@ -5,96 +5,113 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-HEADINGS = {"accuracy": "accuracy", "mae": "MAE", "mse": "MSE", "macro_mae": "macro MAE", "qwk": "QWK"}
-BAR = "█"
+from rankplane.training import HEADINGS, data_notes, figure
+
+EIGHTHS = " ▏▎▍▌▋▊▉"
 N_TERMS = 8
 
 
 def bar(share: float, width: int = 30) -> str:
-    return BAR * max(round(share * width), 1 if share > 0 else 0)
+    """As long as the share, to an eighth of a cell."""
+    whole, part = divmod(round(share * width * 8), 8)
+    return ("█" * whole + EIGHTHS[part]).rstrip()
+
+
+def plain_table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+
+
+def title(console: Console, words: str) -> None:
+    """Not the title of a table, which wraps at the table's width."""
+    console.print()
+    console.print(Text(words, style="bold"))
 
 
 def show_data(console: Console, source: str, notes: dict[str, Any]) -> None:
     counts = notes["ranks"]
-    console.print(f"[bold]{escape(source)}[/bold]: {notes['rows']:,} rows, {len(counts)} ranks")
-    table = Table(box=None, pad_edge=False, show_header=False)
+    console.print(Text.assemble((source, "bold"), f": {notes['rows']:,} rows, {len(counts)} ranks"))
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_column(style="cyan")
     most = max(counts.values())
     for rank, count in counts.items():
-        table.add_row(Text(str(rank), style="bold"), f"{count:,}", Text(bar(count / most), style="cyan"))
+        table.add_row(Text(str(rank)), f"{count:,}", bar(count / most))
     console.print(table)
-    lines = []
-    if notes.get("missing_target"):
-        lines.append(f"{notes['missing_target']:,} rows without a rank left out")
-    if notes.get("empty_texts"):
-        lines.append(f"{notes['empty_texts']:,} empty texts")
-    if notes.get("duplicate_texts"):
-        lines.append(f"{notes['duplicate_texts']:,} texts are copies of others; copies stay on one side of the holdout")
-    lines += [f"{count:,} missing values in {name}" for name, count in notes.get("missing_values", {}).items() if count]
-    for line in lines or ["nothing missing, nothing twice"]:
-        console.print(f"  {line}", style="dim", highlight=False)
+    for line in data_notes(notes):
+        console.print(Text(line, style="dim"))
 
 
 def show_search(console: Console, search: dict[str, Any] | None) -> None:
     if search is None:
         return
-    table = Table(title="C by cross-validation", title_justify="left", box=None, pad_edge=False)
-    for heading in ("C", "MAE", ""):
-        table.add_column(heading, justify="left" if not heading else "right")
-    low, high = min(search["mae"]), max(search["mae"])
-    for C, error in zip(search["C"], search["mae"], strict=True):
-        share = 1.0 if high == low else 0.1 + 0.9 * (error - low) / (high - low)
-        style = "bold green" if search["best_C"] == C else ""
-        table.add_row(f"{C:g}", f"{error:.4f}", bar(share), style=style)
+    title(console, "C by cross-validation")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("C", justify="right")
+    table.add_column(HEADINGS[search["measure"]], justify="right")
+    table.add_column()
+    low, high = min(search["scores"]), max(search["scores"])
+    for C, score in zip(search["C"], search["scores"], strict=True):
+        share = 1.0 if high == low else 0.1 + 0.9 * (score - low) / (high - low)
+        is_best = search["best_C"] == C
+        table.add_row(f"{C:g}", f"{score:.4f}", bar(share) + (" best" if is_best else ""), style="bold green" if is_best else "")
     console.print(table)
-    console.print(f"C = {search['best_C']:g} is best.")
 
 
-def show_metrics(console: Console, metrics: dict[str, Any] | None, title: str) -> None:
+def show_metrics(console: Console, metrics: dict[str, Any] | None, source: str) -> None:
     if metrics is None:
-        console.print("Nothing held out, so nothing measured.")
+        title(console, "Nothing is held out, so nothing is measured")
         return
-    table = Table(title=f"{title}, {metrics['rows']:,} rows", title_justify="left")
+    title(console, f"Measured on {metrics['rows']:,} {source}")
+    table = plain_table()
     table.add_column("")
     for heading in HEADINGS.values():
         table.add_column(heading, justify="right")
     for name, values in metrics.items():
         if name != "rows":
-            cells = [f"{values[measure]:.3f}" for measure in HEADINGS]
-            table.add_row(name, *cells, style="bold" if name == "model" else "dim")
+            table.add_row(name, *(figure(values[measure]) for measure in HEADINGS), style="bold" if name == "model" else "dim")
     console.print(table)
 
 
-def show_terms(console: Console, top: Sequence[Any]) -> None:
-    table = Table(title="Most telling", title_justify="left")
-    for heading in ("boundary", "down", "up"):
-        table.add_column(heading)
-    for boundary in top:
-        down, up = (", ".join(name for name, _ in terms) for terms in (boundary.down, boundary.up))
-        table.add_row(f"{boundary.lower} | {boundary.upper}", Text(down, style="red"), Text(up, style="green"))
+def words(terms: Sequence[tuple[str, float]], style: str, *, is_measured: bool) -> Text:
+    return Text(", ".join(f"{name} {value:+.2f}" if is_measured else name for name, value in terms), style=style)
+
+
+def show_terms(console: Console, boundaries: Sequence[Any], *, is_measured: bool = False) -> None:
+    """What speaks for either side of each boundary between ranks."""
+    table = plain_table()
+    for heading in ("boundary", *(["score"] if is_measured else []), "pulls down", "pulls up"):
+        table.add_column(heading, justify="right" if heading == "score" else "left")
+    for found in boundaries:
+        terms = words(found.down, "red", is_measured=is_measured), words(found.up, "green", is_measured=is_measured)
+        score = [f"{found.score:+.2f}"] if is_measured else []
+        table.add_row(Text(f"{found.lower} | {found.upper}"), *score, *terms)
     console.print(table)
 
 
 def show_confusion(console: Console, matrix: NDArray[np.intp], order: Sequence[Any]) -> None:
-    table = Table(title="True rank by row, predicted by column", title_justify="left")
+    title(console, "True ranks by row, predicted ranks by column")
+    table = plain_table()
     table.add_column("")
     for label in order:
-        table.add_column(str(label), justify="right")
+        table.add_column(Text(str(label)), justify="right")
+    table.add_column("right", justify="right")
     for place, label in enumerate(order):
         cells = [Text(f"{count:,}", style="bold green" if other == place else "") for other, count in enumerate(matrix[place])]
-        table.add_row(str(label), *cells)
+        right = f"{matrix[place, place] / matrix[place].sum():.0%}" if matrix[place].any() else ""
+        table.add_row(Text(str(label), style="bold"), *cells, Text(right, style="dim"))
     console.print(table)
 
 
 def show_probabilities(console: Console, order: Sequence[Any], probabilities: NDArray[Any], answer: Any) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = Table.grid(padding=(0, 2))
     for label, share in zip(order, probabilities.tolist(), strict=True):
-        style = "bold green" if label == answer else ""
-        table.add_row(str(label), f"{share:6.1%}", bar(share, 40), style=style)
+        table.add_row(Text(str(label)), f"{share:6.1%}", bar(share, 40), style="bold green" if label == answer else "")
     console.print(table)
 
 

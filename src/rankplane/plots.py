@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 46
+# About as wide as a phone, so that letters keep their size there.
+WIDTH, HEIGHT = 440, 280
+LEFT, RIGHT, TOP, BOTTOM = 58, 22, 16, 46
+LETTER = 7  # about the width of one
 
 
 def ticks(low: float, high: float, n_wanted: int = 5) -> list[float]:
@@ -37,8 +39,12 @@ class Axes:
         for value, name in y_ticks:
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(value):.1f}" y2="{self.y(value):.1f}"/>')
             parts.append(f'<text x="{LEFT - 8}" y="{self.y(value) + 4:.1f}" text-anchor="end">{escape(name)}</text>')
+        room = (WIDTH - LEFT - RIGHT) / max(len(x_ticks), 1) / LETTER
         for value, name in x_ticks:
-            parts.append(f'<text x="{self.x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(name)}</text>')
+            # Names too long for their place are cut, and whole on pointing at them.
+            shown = name if len(name) <= room else name[: max(int(room) - 1, 1)] + "…"
+            words = f"{escape(shown)}<title>{escape(name)}</title>"
+            parts.append(f'<text x="{self.x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{words}</text>')
         middle = (TOP + HEIGHT - BOTTOM) / 2
         parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>')
         parts.append(f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
@@ -63,7 +69,7 @@ def price_curve(prices: Sequence[float], errors: Sequence[float], best: float, y
     y_ticks = ticks(min(errors), max(errors))
     low, high = min(places), max(places)
     axes = Axes((low - 0.3, high + 0.3), (y_ticks[0], y_ticks[-1]))
-    every = max(1, len(prices) // 6)
+    every = -(-len(prices) // 7)
     names = [
         (place, f"{price:.2g}") for number, (place, price) in enumerate(zip(places, prices, strict=True)) if number % every == 0
     ]
@@ -89,16 +95,18 @@ def reliability(points: Sequence[tuple[float, float, int]]) -> str:
     return picture("Reliability of the probabilities", content)
 
 
-def bars(names: Sequence[str], values: Sequence[float], x_label: str, y_label: str) -> str:
+def bars(names: Sequence[str], values: Sequence[float], x_label: str, y_label: str, digits: int = 2) -> str:
     """A bar per name, from zero up."""
     y_ticks = ticks(0, max([*values, 1e-9]))
     axes = Axes((-0.5, len(names) - 0.5), (0, y_ticks[-1]))
     x_ticks = [(place, name) for place, name in enumerate(names)]
-    content = axes.frame(x_ticks, [(tick, f"{tick:.4g}") for tick in y_ticks], x_label, y_label)
+    content = axes.frame(
+        x_ticks, [(tick, f"{tick:,.4g}" if tick < 10_000 else f"{tick:,.0f}") for tick in y_ticks], x_label, y_label
+    )
     for place, (name, value) in enumerate(zip(names, values, strict=True)):
         left, right, top = axes.x(place - 0.35), axes.x(place + 0.35), axes.y(value)
-        hint = f"<title>{escape(name)}: {value:.3f}</title>"
+        hint = f"<title>{escape(name)}: {value:,.{digits}f}</title>"
         shape = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{axes.y(0) - top:.1f}"'
         content += f'<rect class="bar" {shape}>{hint}</rect>'
-        content += f'<text x="{(left + right) / 2:.1f}" y="{top - 4:.1f}" text-anchor="middle">{value:.2f}</text>'
+        content += f'<text x="{(left + right) / 2:.1f}" y="{top - 4:.1f}" text-anchor="middle">{value:,.{digits}f}</text>'
     return picture(f"{y_label} by {x_label}", content)

@@ -61,6 +61,28 @@ def solve_progress(is_shown: bool, name: str, tol: float) -> Iterator["OnReport 
 
 
 @contextmanager
+def reading_progress(is_shown: bool, name: str) -> Iterator[Callable[[float], None]]:
+    """A bar that follows the reading of a file. On standard error, so that it never mixes with what is written."""
+    if not is_shown:
+        yield lambda share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(name, total=1.0)
+        yield lambda share: progress.update(task, completed=share)
+
+
+@contextmanager
 def search_progress(is_shown: bool, name: str, n_settings: int) -> Iterator[Callable[[dict[str, Any], int], None]]:
     """A bar that follows the settings of a search, each perhaps in several parts."""
     if not is_shown:

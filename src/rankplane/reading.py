@@ -16,7 +16,7 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
@@ -38,6 +38,7 @@ FORMATS = {
 }
 COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
 LABEL = "label"  # the only named column of an svmlight file
+OnRead = Callable[[float], None]  # hears the share of a file that has been read
 
 
 class InputError(ValueError):
@@ -46,11 +47,12 @@ class InputError(ValueError):
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows: named columns, the line that each row ends on, and for svmlight files the matrix."""
+    """Some rows: named columns, the line that each row ends on, and what only some formats have."""
 
     columns: dict[str, list[Any]]
     lines: list[int]
-    matrix: Any = None
+    matrix: Any = None  # of an svmlight file
+    schema: Any = None  # types of a parquet file's columns
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -91,37 +93,53 @@ def zstandard_open(file: BinaryIO) -> BinaryIO:
         raise InputError("Reading .zst files needs zstandard: pip install zstandard.") from None
 
 
-@contextmanager
-def opened(path: str, compression: str) -> Iterator[BinaryIO]:
+UNPACKERS: dict[str, Callable[[BinaryIO], Any]] = {
+    "": lambda file: file,
+    ".gz": gzip.open,
+    ".zst": zstandard_open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+
+
+def read_batches(path: str, size: int = BATCH, on_read: OnRead | None = None) -> Iterator[Batch]:
+    """The rows of a file, some at a time; at least one batch."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a folder, not a file.")
-    with open(path, "rb") as file:
-        if not file.peek(1):
-            raise InputError(f"{path} is empty.")
-        unpack: dict[str, Any] = {"": lambda f: f, ".gz": gzip.open, ".zst": zstandard_open, ".bz2": bz2.open, ".xz": lzma.open}
-        with unpack[compression](file) as unpacked:
-            yield unpacked
-
-
-def read_batches(path: str, size: int = BATCH) -> Iterator[Batch]:
-    """The rows of a file, some at a time; at least one batch."""
     kind, compression = format_of(path)
-    readers = {"csv": csv_batches, "tsv": csv_batches, "jsonl": jsonl_batches, "svmlight": svmlight_batches}
     try:
-        with opened(path, compression) as file:
-            if kind == "parquet":
-                yield from parquet_batches(file, path, size)
-            else:
-                with as_text(file, path) as text:
-                    yield from readers[kind](text, path, size)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start} of a block.") from None
+        with open(path, "rb") as file:
+            if not file.peek(1):
+                raise InputError(f"{path} is empty.")
+            n_bytes = os.fstat(file.fileno()).st_size if file.seekable() else 0
+            with UNPACKERS[compression](file) as unpacked:
+                if kind == "parquet":
+                    yield from parquet_batches(unpacked, path, size, on_read)
+                    return
+                with as_text(unpacked, path) as text:
+                    for batch in TEXT_READERS[kind](text, path, size):
+                        yield batch
+                        if on_read is not None and n_bytes:
+                            on_read(min(file.tell() / n_bytes, 1.0))
+    except UnicodeDecodeError:
+        raise InputError(f"{path} line {first_bad_line(path, compression)} is not UTF-8 text: convert the file first.") from None
     except (zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile) as error:
         raise InputError(f"{path} cannot be unpacked: {error}.") from None
     except Exception as error:
-        if type(error).__name__ == "ZstdError":
+        if type(error).__name__ == "ZstdError" or (compression == ".bz2" and "data stream" in str(error)):
             raise InputError(f"{path} cannot be unpacked: {error}.") from None
         raise
+
+
+def first_bad_line(path: str, compression: str) -> int:
+    """Where text that is read block by block stops to be UTF-8."""
+    with open(path, "rb") as file, UNPACKERS[compression](file) as unpacked:
+        for number, line in enumerate(unpacked, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 0
 
 
 @contextmanager
@@ -187,9 +205,6 @@ def jsonl_batches(text: Iterable[str], path: str, size: int) -> Iterator[Batch]:
             raise InputError(f"{path} line {number}: not JSON: {error}.") from None
         if not isinstance(record, dict):
             raise InputError(f"{path} line {number}: must be a JSON object, one per line.")
-        if n_batches and not record.keys() <= names.keys():
-            new = next(name for name in record if name not in names)
-            raise InputError(f'{path} line {number}: field "{new}" does not occur in the first {n_batches * size} records.')
         names |= dict.fromkeys(record)
         records.append(record)
         lines.append(number)
@@ -200,7 +215,7 @@ def jsonl_batches(text: Iterable[str], path: str, size: int) -> Iterator[Batch]:
         yield batch()
 
 
-def parquet_batches(file: BinaryIO, path: str, size: int) -> Iterator[Batch]:
+def parquet_batches(file: BinaryIO, path: str, size: int, on_read: OnRead | None) -> Iterator[Batch]:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         arrow = importlib.import_module("pyarrow")
@@ -210,13 +225,16 @@ def parquet_batches(file: BinaryIO, path: str, size: int) -> Iterator[Batch]:
     source = file if isinstance(file, io.BufferedReader) and file.seekable() else io.BytesIO(file.read())
     try:
         table = parquet.ParquetFile(source)
-        names = table.schema_arrow.names
+        schema = table.schema_arrow
         row = 0
         for part in table.iter_batches(batch_size=size):
-            yield Batch({name: part.column(name).to_pylist() for name in names}, list(range(row + 1, row + part.num_rows + 1)))
+            lines = list(range(row + 1, row + part.num_rows + 1))
+            yield Batch({name: part.column(name).to_pylist() for name in schema.names}, lines, schema=schema)
             row += part.num_rows
+            if on_read is not None:
+                on_read(row / table.metadata.num_rows)
         if row == 0:
-            yield Batch({name: [] for name in names}, [])
+            yield Batch({name: [] for name in schema.names}, [], schema=schema)
     except arrow.ArrowException as error:
         raise InputError(f"{path} is not a parquet file: {str(error).splitlines()[0]}") from None
 
@@ -258,22 +276,35 @@ def svmlight_batches(text: Iterable[str], path: str, size: int) -> Iterator[Batc
         yield batch()
 
 
-def line_batches(file: BinaryIO, size: int = BATCH) -> Iterator[Batch]:
-    """One text per line, as a pipe brings them."""
-    texts: list[str] = []
-    first = 1
-    for line in io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="\n"):
-        texts.append(line.rstrip("\r\n"))
-        if len(texts) == size:
-            yield Batch({"text": texts}, list(range(first, first + size)))
-            texts, first = [], first + size
-    if texts:
-        yield Batch({"text": texts}, list(range(first, first + len(texts))))
+TEXT_READERS = {"csv": csv_batches, "tsv": csv_batches, "jsonl": jsonl_batches, "svmlight": svmlight_batches}
 
 
-def read_all(path: str) -> Batch:
+def line_batches(file: io.BufferedReader, size: int = 1 << 20) -> Iterator[Batch]:
+    """One text per line, as a pipe brings them: whatever has arrived is a batch, so that nobody waits for more."""
+    n_lines = 0
+
+    def batch(lines: list[bytes]) -> Batch:
+        texts = [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
+        if n_lines == 0:
+            texts[0] = texts[0].removeprefix("\ufeff")
+        return Batch({"text": texts}, list(range(n_lines + 1, n_lines + len(texts) + 1)))
+
+    pending: list[bytes] = []
+    while chunk := file.read1(size):
+        whole, end_of_line, rest = chunk.rpartition(b"\n")
+        if not end_of_line:
+            pending.append(rest)
+            continue
+        lines = b"".join([*pending, whole]).split(b"\n")
+        yield batch(lines)
+        n_lines, pending = n_lines + len(lines), [rest]
+    if any(pending):
+        yield batch([b"".join(pending)])
+
+
+def read_all(path: str, on_read: OnRead | None = None) -> Batch:
     """A whole file."""
-    batches = list(read_batches(path))
+    batches = list(read_batches(path, on_read=on_read))
     lines = [line for batch in batches for line in batch.lines]
     if not lines:
         raise InputError(f"{path} has no rows.")

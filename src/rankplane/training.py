@@ -4,6 +4,7 @@ The model that is measured is the model that is kept: rows held out for the meas
 stay on one side of the split, since a copy of a training row says nothing about new rows.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,31 +16,44 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.pipeline import Pipeline
 
 from rankplane import modelfile
+from rankplane.folds import deal
 from rankplane.metrics import MEASURES
 from rankplane.ordinal import LinearOrdinal
 from rankplane.reading import LABEL, Batch, InputError, widened
-from rankplane.search import CSearchCV
+from rankplane.search import DEFAULT_CS, CSearchCV
 from rankplane.tabular import ColumnEncoder, is_missing
 from rankplane.text import TextVectorizer
+from rankplane.text.settings import PRESETS
+from rankplane.validation import rank_numbers
 
-DECISIONS = ("mae", "mse", "accuracy", "ranker")
+# What predict answers with, and what that means.
+DECISIONS = {
+    "mae": "the median, for the least absolute error",
+    "mse": "the rank nearest to the mean, for the least squared error",
+    "accuracy": "the most likely rank",
+    "ranker": "the rule of the model",
+}
+HEADINGS = {"accuracy": "accuracy", "mae": "MAE", "mse": "MSE", "macro_mae": "macro MAE", "qwk": "QWK"}
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Which columns of a table are features, and which one is the target."""
+    """Which columns of a table are features, which one is the target, and which one names rows that belong together."""
 
     target: str
     text: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     ranks: list[str] | None = None
     n_columns: int | None = None  # of an svmlight file
+    group: str | None = None
 
     @classmethod
     def of(cls, batch: Batch, source: str, *, target: str | None, text: Sequence[str], group: str | None, ranks: Any) -> "Inputs":
         if batch.matrix is not None:
             if text:
                 raise InputError(f"{source} has no text columns: svmlight files hold numbers.")
+            if group:
+                raise InputError(f"{source} has no column to group by: svmlight files hold numbers.")
             return cls(target or LABEL, ranks=ranks, n_columns=batch.matrix.shape[1])
         if target is None:
             raise InputError(f"--target must name the column of {source} that holds the ranks.")
@@ -48,7 +62,7 @@ class Inputs:
         others = [name for name in batch.columns if name not in (target, group)]
         if not text and not others:
             raise InputError(f'{source} has no column beside "{target}" to learn from.')
-        return cls(target, list(text), [] if text else others, ranks)
+        return cls(target, list(text), [] if text else others, ranks, group=group)
 
     @property
     def kind(self) -> str:
@@ -73,7 +87,8 @@ class Inputs:
         for row in present.tolist():
             value = values[row]
             if self.ranks is not None:
-                label = str(value).strip()
+                whole = isinstance(value, float) and value % 1 == 0  # as tables with gaps hold whole numbers
+                label = str(int(value) if whole else value).strip()
                 if label not in self.ranks:
                     raise InputError(
                         f'{source} line {batch.lines[row]}: "{label}" is not one of the ranks {", ".join(self.ranks)}.'
@@ -102,14 +117,11 @@ class Rows:
 
     features: Any
     labels: NDArray[Any]
-    groups: NDArray[np.intp] | None  # as the user named them
     together: NDArray[np.intp]
     notes: dict[str, Any]
 
     def take(self, rows: NDArray[np.intp]) -> "Rows":
-        features = take(self.features, rows)
-        groups = None if self.groups is None else self.groups[rows]
-        return Rows(features, self.labels[rows], groups, self.together[rows], self.notes)
+        return Rows(take(self.features, rows), self.labels[rows], self.together[rows], self.notes)
 
 
 def take(features: Any, rows: NDArray[np.intp]) -> Any:
@@ -118,13 +130,14 @@ def take(features: Any, rows: NDArray[np.intp]) -> Any:
     return [features[row] for row in rows] if isinstance(features, list) else features[rows]
 
 
-def prepare(batch: Batch, source: str, inputs: Inputs, group: str | None) -> Rows:
+def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
     """Look at a whole table: what is missing, what occurs twice."""
     labels, present = inputs.labels(batch, source)
     features = take(inputs.features(batch, source), present)
     notes: dict[str, Any] = {"rows": len(batch), "missing_target": len(batch) - len(present)}
-    if inputs.kind == "table":
-        notes["missing_values"] = {name: sum(map(is_missing, values)) for name, values in features.items()}
+    if inputs.kind != "svmlight":
+        named = [*inputs.text, *inputs.columns]
+        notes["missing_values"] = {name: sum(map(is_missing, take(batch.column(name, source), present))) for name in named}
     identity = np.arange(len(labels))
     if inputs.kind == "text":
         numbers: dict[str, int] = {}
@@ -132,14 +145,30 @@ def prepare(batch: Batch, source: str, inputs: Inputs, group: str | None) -> Row
         notes["empty_texts"] = sum(not text.strip() for text in features)
         notes["duplicate_texts"] = len(features) - len(numbers)
     groups = None
-    if group is not None:
-        values = [str(value) for value in take(batch.column(group, source), present)]
+    if inputs.group is not None:
+        values = [str(value) for value in take(batch.column(inputs.group, source), present)]
         groups = np.unique(values, return_inverse=True)[1].ravel()
-    distinct, counts = np.unique(labels, return_counts=True)
-    notes["ranks"] = {str(label): int(count) for label, count in zip(distinct.tolist(), counts.tolist(), strict=True)}
-    if len(distinct) < 2:
-        raise InputError(f'{source} must hold at least two different ranks in column "{inputs.target}": it has {len(distinct)}.')
-    return Rows(features, labels, groups, joined(identity, groups), notes)
+    counts = Counter(labels.tolist())
+    order = inputs.ranks or sorted(counts)
+    notes["ranks"] = {str(label): counts[label] for label in order}
+    if len(counts) < 2:
+        raise InputError(f'{source} must hold at least two different ranks in column "{inputs.target}": it has {len(counts)}.')
+    return Rows(features, labels, joined(identity, groups), notes)
+
+
+def data_notes(notes: dict[str, Any]) -> list[str]:
+    """What is worth knowing about the rows that were read."""
+    missing = notes.get("missing_values", {}).items()
+    lines = [
+        *[f"{count:,} missing values in {name}" for name, count in missing if count],
+        (notes["missing_target"], "rows without a rank are left out"),
+        (notes.get("empty_texts"), "texts are empty"),
+        (notes.get("duplicate_texts"), "texts are exact copies of others; copies stay on one side of every split"),
+        (notes.get("seen_texts"), "texts to measure on occur among the training texts too, which flatters the model"),
+    ]
+    found = [line if isinstance(line, str) else f"{line[0]:,} {line[1]}" for line in lines if isinstance(line, str) or line[0]]
+    nothing = "no missing values" + (", no duplicate texts" if "duplicate_texts" in notes else "")
+    return found or [nothing]
 
 
 def joined(identity: NDArray[np.intp], groups: NDArray[np.intp] | None) -> NDArray[np.intp]:
@@ -156,14 +185,12 @@ def hold_out(rows: Rows, share: float, seed: int) -> tuple[NDArray[np.intp], NDA
     """Rows to train on and to hold out: about this share of every rank, by whole sets of rows that belong together."""
     if share == 0:
         return np.arange(len(rows.labels)), np.arange(0)
-    _, first, member = np.unique(rows.together, return_index=True, return_inverse=True)
-    rng = np.random.default_rng(seed)
-    is_held = np.zeros(len(first), dtype=bool)
-    for rank in np.unique(rows.labels):
-        sets = rng.permutation(np.flatnonzero(rows.labels[first] == rank))
-        is_held[sets[: round(share * len(sets))]] = True
-    held = is_held[member.ravel()]
-    return np.flatnonzero(~held), np.flatnonzero(held)
+    ranks = np.unique(rows.labels, return_inverse=True)[1].ravel()
+    is_held = deal(rows.together, ranks, np.array([1 - share, share]), seed) == 1
+    # A rank that training would never see stays there.
+    is_lost = ~np.isin(ranks, ranks[~is_held])
+    is_held &= ~np.isin(rows.together, rows.together[is_lost])
+    return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
 @dataclass(frozen=True)
@@ -177,18 +204,22 @@ class Choices:
     holdout: float = 0.2
     seed: int = 0
     jobs: int | None = None
+    compact: float | None = None
 
     def check(self) -> None:
-        if self.model not in modelfile.MODELS:
-            raise InputError(f"--model must be one of {', '.join(modelfile.MODELS)}. Got {self.model}.")
-        if self.decision not in DECISIONS:
-            raise InputError(f"--decision must be one of {', '.join(DECISIONS)}. Got {self.decision}.")
+        for name, choices in (("model", tuple(modelfile.MODELS)), ("preset", tuple(PRESETS)), ("decision", tuple(DECISIONS))):
+            if getattr(self, name) not in choices:
+                raise InputError(f"--{name} must be one of {', '.join(choices)}. Got {getattr(self, name)}.")
         if not 0 <= self.holdout < 1:
             raise InputError(f"--holdout must be a share from 0 to below 1. Got {self.holdout}.")
-        if self.C is not None and not self.C > 0:
+        if self.C is not None and not 0 < self.C < np.inf:
             raise InputError(f"--C must be a positive number. Got {self.C}.")
         if self.seed < 0:
             raise InputError(f"--seed must be a number from 0 up. Got {self.seed}.")
+        if self.jobs == 0:
+            raise InputError("--jobs must be a number of threads, or -1 for all processors. Got 0.")
+        if self.compact is not None and not 0 <= self.compact < np.inf:
+            raise InputError(f"--compact must be a number from 0 up. Got {self.compact}.")
 
 
 @dataclass(frozen=True)
@@ -200,6 +231,14 @@ class Trained:
     test: Rows
 
 
+def first_step(inputs: Inputs, choices: Choices, n_rows: int, verbose: int) -> TextVectorizer | ColumnEncoder | None:
+    """What makes columns of the features."""
+    if inputs.kind == "text":
+        min_df = 1 if n_rows < 50 else None  # of so few texts, every word counts
+        return TextVectorizer(choices.preset, min_df=min_df, n_jobs=choices.jobs, verbose=verbose)
+    return ColumnEncoder() if inputs.kind == "table" else None
+
+
 def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None, verbose: int = 0) -> Trained:
     """Fit on the training rows; measure on the held-out ones."""
     choices.check()
@@ -207,63 +246,86 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
         training, held = hold_out(rows, choices.holdout, choices.seed)
         if choices.holdout and not len(held):
             raise InputError(
-                f"--holdout {choices.holdout} of {len(rows.labels)} rows leaves none to measure on; use a larger share or 0."
+                f"--holdout {choices.holdout} finds no rows to measure on among {len(rows.labels):,}, since copies and groups stay "
+                "together and no rank is held out whole: use --test, a larger share, or 0."
             )
         train_rows, test = rows.take(training), rows.take(held)
     else:
         train_rows = rows
-    if len(np.unique(train_rows.labels)) < 2:
-        raise InputError("After the holdout, only one rank is left to train on; use a smaller share.")
-    step: Any = None
-    if inputs.kind == "text":
-        step = TextVectorizer(choices.preset, n_jobs=choices.jobs, verbose=verbose)
-        if len(train_rows.labels) < 50:
-            step.set_params(min_df=1)  # of so few texts, every word counts
-    elif inputs.kind == "table":
-        step = ColumnEncoder()
+    step = first_step(inputs, choices, len(train_rows.labels), verbose)
     X = train_rows.features if step is None else step.fit_transform(train_rows.features)
     options: dict[str, Any] = {"probability": True, "decision": choices.decision, "ranks": inputs.ranks}
     options |= {"random_state": choices.seed, "n_jobs": choices.jobs}
-    estimator: LinearOrdinal = modelfile.MODELS[choices.model](**options)
-    search: dict[str, Any] | None = None
-    if choices.C is None:
-        searching = CSearchCV(estimator, cv=min(5, len(train_rows.labels)), n_jobs=choices.jobs, verbose=verbose)
-        searching.fit(X, train_rows.labels, groups=train_rows.groups)
-        results = searching.cv_results_
-        search = {"C": results["param_C"].tolist(), "mae": results["mean_test_score"].tolist(), "best_C": searching.best_C_}
-        estimator = searching.best_estimator_
-    else:
-        estimator = estimator.set_params(C=choices.C, verbose=verbose).fit(X, train_rows.labels)
+    # Copies of a row in other folds would flatter a large C and promise too much, so they stay together here too.
+    groups = train_rows.together if len(np.unique(train_rows.together)) < len(train_rows.labels) else None
+    measure = "mae" if choices.decision == "ranker" else choices.decision
+    searching = CSearchCV(
+        modelfile.MODELS[choices.model](**options),
+        Cs=DEFAULT_CS if choices.C is None else [choices.C],
+        cv=min(5, len(train_rows.labels)),
+        scoring=measure,
+        n_jobs=choices.jobs,
+        verbose=verbose,
+    )
+    searching.fit(X, train_rows.labels, groups=groups)
+    results = searching.cv_results_
+    search = {"measure": measure, "C": results["param_C"].tolist(), "scores": results["mean_test_score"].tolist()}
+    estimator: LinearOrdinal = searching.best_estimator_
     estimator.set_params(verbose=0)
-    if inputs.kind == "text":
+    if isinstance(step, TextVectorizer):
         step.set_params(verbose=0)  # whoever loads the model has not asked for bars
-    steps = [("features", step)] if step is not None else []
+    steps = [] if step is None else [("features", step)]
     pipeline = Pipeline([*steps, ("model", estimator)])
+    data = rows.notes | {"trained_on": len(train_rows.labels), "columns": int(estimator.n_features_in_)}
+    answers: dict[str, Any] = {}
+    if choices.compact is not None:
+        # Measured before and after, since what is kept is what is to be measured.
+        answers["before compacting"] = pipeline.predict(test.features) if len(test.labels) else None
+        data["dropped_columns"] = modelfile.compact_model(estimator, choices.compact)
     metadata: dict[str, Any] = {
         "inputs": asdict(inputs),
         "choices": asdict(choices) | {"C": float(estimator.C)},
-        "data": rows.notes | {"trained_on": len(train_rows.labels), "columns": int(estimator.n_features_in_)},
-        "search": search,
-        "metrics": measured(pipeline, test, train_rows.labels) if len(test.labels) else None,
+        "data": data,
+        "search": search | {"best_C": searching.best_C_} if choices.C is None else None,
+        "metrics": measured(pipeline, test, train_rows.labels, answers) if len(test.labels) else None,
     }
     return Trained(pipeline, metadata, test)
 
 
-def measured(pipeline: Pipeline, test: Rows, train_labels: NDArray[Any]) -> dict[str, Any]:
-    """All measures on the test rows, of the model and of two answers that need none."""
+def measured(pipeline: Pipeline, test: Rows, train_labels: NDArray[Any], others: dict[str, Any]) -> dict[str, Any]:
+    """All measures on the test rows, of the model, of other answers, and of two that need no model."""
     order = pipeline.classes_
-    positions = {label: place for place, label in enumerate(order.tolist())}
-    places = np.array([positions[label] for label in train_labels.tolist()])
+    places = np.sort(rank_numbers(train_labels, order))
     answers = {
         "model": pipeline.predict(test.features),
+        **others,
         "majority": np.full(len(test.labels), order[np.argmax(np.bincount(places))]),
-        "median": np.full(len(test.labels), order[np.sort(places)[len(places) // 2]]),
+        "median": np.full(len(test.labels), order[places[len(places) // 2]]),
     }
     return {"rows": len(test.labels)} | {name: measures(test.labels, answer, order) for name, answer in answers.items()}
 
 
+def column_names(pipeline: Pipeline) -> Any:
+    """Terms, names of columns, or the numbers that an svmlight file counts them by."""
+    if len(pipeline.steps) > 1:
+        return pipeline[0].get_feature_names_out()
+    return np.arange(1, pipeline[-1].n_features_in_ + 1)
+
+
+def confusion(true: NDArray[Any], predicted: NDArray[Any], order: NDArray[Any]) -> NDArray[np.intp]:
+    """How many rows of each rank, by row, were given each rank, by column."""
+    matrix = np.zeros((len(order), len(order)), dtype=np.intp)
+    np.add.at(matrix, (rank_numbers(true, order), rank_numbers(predicted, order)), 1)
+    return matrix
+
+
 def measures(true: NDArray[Any], predicted: NDArray[Any], order: NDArray[Any]) -> dict[str, float]:
     return {name: measure(true, predicted, ranks=order) for name, (measure, _) in MEASURES.items()}
+
+
+def figure(value: float) -> str:
+    """A measure with three digits, and zero without a sign."""
+    return f"{round(value, 3) + 0.0:.3f}"
 
 
 def check_known(labels: NDArray[Any], lines: Sequence[int], order: NDArray[Any], source: str) -> None:

@@ -7,19 +7,29 @@ import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, BinaryIO, Protocol, cast
 
 from rankplane.files import replacing
-from rankplane.reading import InputError, format_of
-
-Columns = dict[str, list[Any]]
+from rankplane.reading import Batch, InputError, format_of
 
 
 class Sink(Protocol):
-    def write(self, columns: Columns) -> None: ...
+    def write(self, batch: Batch) -> None: ...
 
     def close(self) -> None: ...
+
+
+def check_names(batch: Batch, names: list[str]) -> None:
+    """Records of json lines may bring new fields late; a table cannot."""
+    new = next((name for name in batch.columns if name not in names), None)
+    if new is not None:
+        raise InputError(f'field "{new}" first occurs after line {batch.lines[0] - 1}, too late for a table: write jsonl instead.')
+
+
+def flat(value: Any) -> Any:
+    """Lists and objects of json lines as JSON; all else as it is."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 class CsvSink:
@@ -28,14 +38,15 @@ class CsvSink:
         self.delimiter = delimiter
         self.names: list[str] | None = None
 
-    def write(self, columns: Columns) -> None:
+    def write(self, batch: Batch) -> None:
         # Not by a text layer over the file: it would close standard output with itself.
         text = io.StringIO(newline="")
         writer = csv.writer(text, delimiter=self.delimiter, lineterminator="\n")
         if self.names is None:
-            self.names = list(columns)
+            self.names = list(batch.columns)
             writer.writerow(self.names)
-        writer.writerows(zip(*(columns[name] for name in self.names), strict=True))
+        check_names(batch, self.names)
+        writer.writerows(zip(*(map(flat, batch.columns[name]) for name in self.names), strict=True))
         self.file.write(text.getvalue().encode("utf-8", "surrogateescape"))
 
     def close(self) -> None:
@@ -46,9 +57,9 @@ class JsonSink:
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
 
-    def write(self, columns: Columns) -> None:
-        for values in zip(*columns.values(), strict=True):
-            record = dict(zip(columns, values, strict=True))
+    def write(self, batch: Batch) -> None:
+        for values in zip(*batch.columns.values(), strict=True):
+            record = dict(zip(batch.columns, values, strict=True))
             self.file.write(json.dumps(record, ensure_ascii=False, default=str).encode() + b"\n")
 
     def close(self) -> None:
@@ -65,14 +76,22 @@ class ParquetSink:
         self.file = file
         self.writer: Any = None
 
-    def write(self, columns: Columns) -> None:
+    def write(self, batch: Batch) -> None:
         if self.writer is None:
-            table = self.arrow.table(columns)
-            self.writer = self.parquet.ParquetWriter(self.file, table.schema)
-        else:
-            # The first batch settles the types.
-            table = self.arrow.table(columns, schema=self.writer.schema)
-        self.writer.write_table(table)
+            self.writer = self.parquet.ParquetWriter(self.file, self.types(batch))
+        check_names(batch, self.writer.schema.names)
+        # The first batch settles the types.
+        self.writer.write_table(self.arrow.table(batch.columns, schema=self.writer.schema))
+
+    def types(self, batch: Batch) -> Any:
+        """Of a parquet file its own; else what the first rows show, text where they show nothing."""
+        found = self.arrow.table(batch.columns).schema
+        for place, name in enumerate(found.names):
+            if batch.schema is not None and name in batch.schema.names:
+                found = found.set(place, batch.schema.field(name))
+            elif found.field(place).type == self.arrow.null():
+                found = found.set(place, self.arrow.field(name, self.arrow.string()))
+        return found
 
     def close(self) -> None:
         if self.writer is not None:
@@ -93,13 +112,13 @@ def check_output(path: str) -> tuple[str, str]:
     return kind, compression
 
 
-def write_batches(path: str | None, batches: Iterable[Columns]) -> int:
-    """Write columns, some rows at a time, to a file or as csv to standard output; returns the number of rows."""
+def write_batches(path: str | None, batches: Iterable[Batch]) -> int:
+    """Write rows, some at a time, to a file or as csv to standard output; returns their number."""
     n_rows = 0
     with sink_for(path) as sink:
-        for columns in batches:
-            sink.write(columns)
-            n_rows += len(next(iter(columns.values()), []))
+        for batch in batches:
+            sink.write(batch)
+            n_rows += len(batch)
     return n_rows
 
 
@@ -112,12 +131,13 @@ def sink_for(path: str | None) -> Iterator[Sink]:
         return
     kind, compression = check_output(path)
     with replacing(path) as file:
-        if compression:
-            with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
-                sink = sink_of(cast(BinaryIO, packed), kind)
+        packing = gzip.GzipFile(fileobj=file, mode="wb", mtime=0) if compression else nullcontext(file)
+        with packing as packed:
+            sink = sink_of(cast(BinaryIO, packed), kind)
+            try:
                 yield sink
-                sink.close()
-        else:
-            sink = sink_of(file, kind)
-            yield sink
+            except BaseException:
+                with suppress(Exception):  # the file goes away anyhow, but a writer of parquet left open complains
+                    sink.close()
+                raise
             sink.close()
