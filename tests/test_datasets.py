@@ -1,7 +1,10 @@
 """Sets of rated texts: their original formats, in miniature, and what is said when a file is missing."""
 
+import gzip
 import hashlib
 import io
+import json
+import re
 import subprocess
 import tarfile
 import zipfile
@@ -21,7 +24,18 @@ def write_tar(path, files):
     return path.read_bytes()
 
 
-def test_large_movie(tmp_path):
+@pytest.fixture
+def load():
+    """Miniatures are smaller than what is expected, which is said."""
+
+    def load_small(name, folder):
+        with pytest.warns(UserWarning, match=r"holds \d+ texts where (at least )?[\d,]+ were expected: is it whole\?"):
+            return datasets.load(name, folder)
+
+    return load_small
+
+
+def test_large_movie(tmp_path, load):
     files = {
         "aclImdb/train/pos/0_9.txt": b"Loved it.<br />Really.",
         "aclImdb/test/neg/3_2.txt": b"Bad.",
@@ -29,32 +43,154 @@ def test_large_movie(tmp_path):
         "aclImdb/README": b"About.",
     }
     write_tar(tmp_path / "aclImdb_v1.tar.gz", files)
-    found = datasets.load("largemovie", tmp_path)
+    found = load("largemovie", tmp_path)
     assert found.texts == ["Loved it.\nReally.", "Bad."]
     assert found.ranks.tolist() == [9, 2]
 
 
-def test_movie_review(tmp_path):
+def test_movie_review(tmp_path, load):
     files = {
         "scaledata/Ann+Lee/subj.Ann+Lee": b"weak \x85 but short\ngrand\n",
         "scaledata/Ann+Lee/label.4class.Ann+Lee": b"0\n3\n",
         "scaledata/Ann+Lee/id.Ann+Lee": b"11\n12\n",
     }
     write_tar(tmp_path / "scale_data.tar.gz", files)
-    found = datasets.load("moviereview", tmp_path)
+    found = load("moviereview", tmp_path)
     assert found.texts == ["weak \x85 but short", "grand"]
     assert found.ranks.tolist() == [1, 4]
 
 
-def test_treebank(tmp_path):
+def test_treebank(tmp_path, load):
     with zipfile.ZipFile(tmp_path / "stanfordSentimentTreebank.zip", "w") as archive:
         folder = "stanfordSentimentTreebank"
         archive.writestr(f"{folder}/datasetSentences.txt", "sentence_index\tsentence\n1\tA cafÃ© -LRB- fine -RRB-\n2\tDull\n")
         archive.writestr(f"{folder}/dictionary.txt", "Dull|0\nA café ( fine )|1\nfine|2\n")
         archive.writestr(f"{folder}/sentiment_labels.txt", "phrase ids|sentiment values\n0|0.1\n1|0.9\n2|0.6\n")
-    found = datasets.load("treebank", tmp_path)
+    found = load("treebank", tmp_path)
     assert found.texts == ["A café ( fine )", "Dull"]
     assert found.ranks.tolist() == [5, 1]
+
+
+HOTEL = b"""<Overall Rating>4
+<Avg. Price>$173
+<URL>http://example.org
+
+<Author>ann
+<Content>Clean room. <b>Quiet</b>.
+<Date>Jan 6, 2009
+<No. Reader>-1
+<Overall>5
+<Value>4
+
+<Author>bob
+<Content>No rating here
+<Overall>-1
+
+<Author>cy
+<Content>Noisy
+<Overall>2"""
+
+
+def entity(*reviews):
+    return json.dumps({"Reviews": [dict(review) for review in reviews], "ProductInfo": {"ProductID": "B0"}}).encode()
+
+
+def test_hotels_in_both_formats(tmp_path, load):
+    with zipfile.ZipFile(tmp_path / "Review_Texts.zip", "w") as archive:
+        archive.writestr("Review_Texts/hotel_1.dat", HOTEL)
+        archive.writestr("Review_Texts/readme.pdf", "no review")
+    found = load("tripadvisor", tmp_path)
+    assert found.texts == ["Clean room. <b>Quiet</b>.", "Noisy"]
+    assert found.ranks.tolist() == [5, 2]
+    with tarfile.open(tmp_path / "TripAdvisorJson.tar.bz2", "w:bz2") as archive:
+        content = entity(
+            {"Ratings": {"Overall": "4.0", "Rooms": "3"}, "Title": "Nice", "Content": "Near the station"}, {"Content": "?"}
+        )
+        member = tarfile.TarInfo("./json/100.json")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    found = load("tripadvisor", tmp_path)
+    assert (found.texts, found.ranks.tolist()) == (["Nice\nNear the station"], [4])
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("video", "video_surveillance"), ("tablets", "tablets"), ("mobilephone", "mobilephone"), ("cameras", "cameras")],
+)
+def test_products_of_a_category(name, folder, tmp_path, load):
+    with zipfile.ZipFile(tmp_path / "AmazonReviews.zip", "w") as archive:
+        review = {"Overall": "1.0", "Title": "Broke", "Content": f"about {folder}", "ReviewID": "R1"}
+        archive.writestr(f"AmazonReviews/{folder}/B0.json", entity(review, {"Overall": "None", "Content": "no"}))
+        archive.writestr("AmazonReviews/laptops/B1.json", entity({"Overall": "5.0", "Title": "Other", "Content": "laptop"}))
+    found = load(name, tmp_path)
+    assert (found.texts, found.ranks.tolist()) == ([f"Broke\nabout {folder}"], [1])
+
+
+def test_unpacked_folders(tmp_path, load):
+    (tmp_path / "AmazonMp3" / "a").mkdir(parents=True)
+    (tmp_path / "AmazonMp3" / "a" / "B0.json").write_bytes(entity({"Overall": "3.0", "Content": "It plays"}))
+    assert load("amazonmp3", tmp_path).texts == ["It plays"]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("electronics", "reviews_Electronics_5.json.gz"),
+        ("healthcare", "reviews_Health_and_Personal_Care_5.json.gz"),
+        ("appsandroid", "reviews_Apps_for_Android_5.json.gz"),
+        ("homekitchen", "reviews_Home_and_Kitchen_5.json.gz"),
+    ],
+)
+def test_products_by_line(name, file, tmp_path, load):
+    lines = [
+        json.dumps({"reviewerID": "A", "asin": "B", "reviewText": "Works\nwell", "overall": 5.0, "summary": "Good"}),
+        "{'asin': 'B', 'reviewText': \"Doesn't\", 'overall': 1.0, 'summary': 'Bad'}",
+    ]
+    (tmp_path / file).write_bytes(gzip.compress("\n".join(lines).encode()))
+    found = load(name, tmp_path)
+    assert found.texts == ["Good\nWorks\nwell", "Bad\nDoesn't"]
+    assert found.ranks.tolist() == [5, 1]
+
+
+def test_code_in_a_file_is_not_run(tmp_path):
+    line = b"__import__('os').mkdir('ran')"
+    (tmp_path / "reviews_Electronics_5.json.gz").write_bytes(gzip.compress(line))
+    with pytest.raises(ValueError, match=r"reviews_Electronics_5\.json\.gz is not the file that .* offers, or is damaged"):
+        datasets.load("electronics", tmp_path)
+
+
+def test_yelp(tmp_path, load):
+    write_tar(
+        tmp_path / "yelp_review_full_csv.tgz", {"yelp_review_full_csv/train.csv": b'"5","Great\\nfood, ""really"""\n"1","Bad"\n'}
+    )
+    found = load("yelpreview", tmp_path)
+    assert (found.texts, found.ranks.tolist()) == (['Great\nfood, "really"', "Bad"], [5, 1])
+    line = json.dumps({"type": "review", "stars": 4, "text": "Good\nsoup", "review_id": "x"})
+    (tmp_path / "yelp_academic_dataset_review.json").write_text(line + "\n", encoding="utf-8")
+    found = load("yelpreview", tmp_path)
+    assert (found.texts, found.ranks.tolist()) == (["Good\nsoup"], [4])
+
+
+def test_doctor_quality(tmp_path, load):
+    (tmp_path / "DoctorQuality.tsv").write_text("5\t医生 很 好\n1\t没有 回答\n", encoding="utf-8")
+    found = load("doctorquality", tmp_path)
+    assert (found.texts, found.ranks.tolist()) == (["医生 很 好", "没有 回答"], [5, 1])
+
+
+def test_balanced_samples():
+    found = datasets.RatedTexts("made", [f"text {n}" for n in range(100)], np.array([1] * 70 + [2] * 20 + [3] * 10)).balanced()
+    assert np.bincount(found.ranks).tolist() == [0, 10, 10, 10]
+    assert len(set(found.texts)) == 30
+    assert found.texts == sorted(found.texts, key=lambda text: int(text.split()[1]))
+
+
+@pytest.mark.parametrize("name", datasets.SOURCES)
+def test_every_set_says_what_it_needs_and_where_it_is(name, tmp_path):
+    source = datasets.SOURCES[name]
+    with pytest.raises(
+        FileNotFoundError, match=rf"^{name} needs {re.escape(source.files[0])}.* get it from {re.escape(source.page)}"
+    ):
+        datasets.load(name, tmp_path)
 
 
 def test_sentences(tmp_path, monkeypatch):
@@ -87,9 +223,9 @@ def test_offline(tmp_path, monkeypatch):
 
 
 def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"largemovie needs aclImdb_v1\.tar\.gz in .*: download it from ai\.stanford"):
+    with pytest.raises(FileNotFoundError, match=r"largemovie needs aclImdb_v1\.tar\.gz in .*: get it from ai\.stanford"):
         datasets.load("largemovie", tmp_path)
-    with pytest.raises(ValueError, match=r"name must be one of largemovie, .* Got 'imdb'"):
+    with pytest.raises(ValueError, match=r"name must be one of amazonmp3, .* Got 'imdb'"):
         datasets.load("imdb")
 
 

@@ -6,8 +6,12 @@
 (4000, [1, 2, 3, 4, 5])
 """
 
+import ast
+import csv
+import gzip
 import hashlib
 import io
+import json
 import os
 import random
 import re
@@ -15,16 +19,21 @@ import subprocess
 import sys
 import tarfile
 import urllib.request
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankplane.files import replacing
+
+Pairs = Iterator[tuple[str, int]]
 
 
 @dataclass(frozen=True)
@@ -35,18 +44,28 @@ class RatedTexts:
     texts: list[str]
     ranks: NDArray[np.int64]
 
-
-Parser = Callable[[Path], Iterator[tuple[str, int]]]
+    def balanced(self, seed: int = 0) -> "RatedTexts":
+        """As many texts of every rank as the rarest has, drawn at random and in their order, as the paper has its sets."""
+        rng = np.random.default_rng(seed)
+        least = int(np.unique(self.ranks, return_counts=True)[1].min())
+        of_rank = [rng.choice(np.flatnonzero(self.ranks == rank), least, replace=False) for rank in np.unique(self.ranks)]
+        rows = np.sort(np.concatenate(of_rank))
+        return RatedTexts(self.name, [self.texts[row] for row in rows], self.ranks[rows])
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a set comes from: a page to get it from, the file to put into ``data_home``, its parser, and how many texts it has."""
+    """Where a set comes from: a page, the files to look for in ``data_home``, their parser, and how many texts to expect.
+
+    The paper drew samples with equally many texts of every rank from the sets that ``is_sampled``: they are expected to hold
+    at least as many texts as it reports, and `RatedTexts.balanced` draws such a sample.
+    """
 
     page: str
-    file: str
-    parse: Parser
+    files: tuple[str, ...]
+    parse: Callable[[Path], Pairs]
     n_texts: int
+    is_sampled: bool = False
 
 
 class OfflineError(OSError):
@@ -62,55 +81,64 @@ def data_folder(data_home: str | os.PathLike[str] | None) -> Path:
     return Path(cache) / "rankplane"
 
 
-def lines_of(content: bytes, encoding: str) -> list[str]:
+def lines_of(content: bytes, encoding: str = "utf-8") -> list[str]:
     """Not by splitlines, which also ends lines at signs that texts may hold."""
     return [line for line in content.decode(encoding, "replace").replace("\r\n", "\n").split("\n") if line]
 
 
-def parse_large_movie(path: Path) -> Iterator[tuple[str, int]]:
+def files_in(path: Path, pattern: str) -> Iterator[tuple[re.Match[str], bytes]]:
+    """Files of a folder, a zip or a tar, packed or not, whose whole names match."""
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            found = re.fullmatch(pattern, f"{path.name}/{file.relative_to(path).as_posix()}")
+            if found and file.is_file():
+                yield found, file.read_bytes()
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path) as packed:
+            for name in packed.namelist():
+                found = re.fullmatch(pattern, name)
+                if found:
+                    yield found, packed.read(name)
+    else:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                found = re.fullmatch(pattern, member.name.removeprefix("./"))
+                content = archive.extractfile(member) if found else None
+                if found and content is not None:
+                    yield found, content.read()
+
+
+def parse_large_movie(path: Path) -> Pairs:
     """``aclImdb/train/pos/12_8.txt``: one file per review, its rating after the underscore; 5 and 6 do not occur."""
-    with tarfile.open(path) as archive:
-        for member in archive:
-            found = re.fullmatch(r"aclImdb/(?:train|test)/(?:pos|neg)/\d+_(\d+)\.txt", member.name)
-            content = archive.extractfile(member) if found else None
-            if found and content is not None:
-                yield content.read().decode("utf-8").replace("<br />", "\n"), int(found[1])
+    for found, content in files_in(path, r"aclImdb/(?:train|test)/(?:pos|neg)/\d+_(\d+)\.txt"):
+        yield content.decode("utf-8").replace("<br />", "\n"), int(found[1])
 
 
-def parse_movie_review(path: Path) -> Iterator[tuple[str, int]]:
+def parse_movie_review(path: Path) -> Pairs:
     """``scaledata/<author>/subj.<author>`` has a review per line, ``label.4class.<author>`` its class from 0 to 3."""
-    with tarfile.open(path) as archive:
-        names = {member.name.removeprefix("./"): member for member in archive.getmembers()}
-
-        def lines(name: str) -> list[str]:
-            content = archive.extractfile(names[name])
-            return [] if content is None else lines_of(content.read(), "latin-1")
-
-        for name in sorted(names):
-            found = re.fullmatch(r"scaledata/([^/]+)/subj\.\1", name)
-            if found:
-                labels = lines(f"scaledata/{found[1]}/label.4class.{found[1]}")
-                for text, label in zip(lines(name), labels, strict=True):
-                    yield text, int(label) + 1
+    contents = {
+        (found[2], found[1]): lines_of(content, "latin-1")
+        for found, content in files_in(path, r"scaledata/([^/]+)/(subj|label\.4class)\.\1")
+    }
+    for kind, author in sorted(contents):
+        if kind == "subj":
+            for text, label in zip(contents[kind, author], contents["label.4class", author], strict=True):
+                yield text, int(label) + 1
 
 
-def parse_treebank(path: Path) -> Iterator[tuple[str, int]]:
+def parse_treebank(path: Path) -> Pairs:
     """Sentences, phrases by number, and the sentiment of phrases from 0 to 1, cut into five ranks."""
-    with zipfile.ZipFile(path) as archive:
-
-        def lines(name: str) -> list[str]:
-            return lines_of(archive.read(f"stanfordSentimentTreebank/{name}"), "utf-8")
-
-        numbers = dict(line.rsplit("|", 1) for line in lines("dictionary.txt"))
-        sentiment = dict(line.split("|") for line in lines("sentiment_labels.txt")[1:])
-        for line in lines("datasetSentences.txt")[1:]:
-            text = line.split("\t", 1)[1]
-            if text not in numbers:
-                # The sentences, unlike the phrases, were read in the wrong encoding.
-                text = repaired(text)
-            if text in numbers:
-                value = float(sentiment[numbers[text]])
-                yield text, 1 + int(np.searchsorted([0.2, 0.4, 0.6, 0.8], value))
+    contents = {found[1]: lines_of(content) for found, content in files_in(path, r"stanfordSentimentTreebank/(\w+)\.txt")}
+    numbers = dict(line.rsplit("|", 1) for line in contents["dictionary"])
+    sentiment = dict(line.split("|") for line in contents["sentiment_labels"][1:])
+    for line in contents["datasetSentences"][1:]:
+        text = line.split("\t", 1)[1]
+        if text not in numbers:
+            # The sentences, unlike the phrases, were read in the wrong encoding.
+            text = repaired(text)
+        if text in numbers:
+            value = float(sentiment[numbers[text]])
+            yield text, 1 + int(np.searchsorted([0.2, 0.4, 0.6, 0.8], value))
 
 
 def repaired(text: str) -> str:
@@ -120,12 +148,82 @@ def repaired(text: str) -> str:
     return text.replace("-LRB-", "(").replace("-RRB-", ")")
 
 
+def rated(rating: Any, *texts: Any) -> Pairs:
+    """A review, unless it lacks its rating, from 1 to 5, or its text."""
+    text = "\n".join(str(part).strip() for part in texts if part)
+    with suppress(TypeError, ValueError):
+        if text and float(rating) in (1, 2, 3, 4, 5):
+            yield text, int(float(rating))
+
+
+def parse_entities(path: Path, folder: str = "") -> Pairs:
+    """A file per hotel or product with its reviews, as JSON or as lines of ``<Name>value``; of one folder, if named."""
+    for found, content in files_in(path, rf"(?:.*/)?{folder}[^/]*\.(json|dat|txt)"):
+        if found[1] == "json":
+            for review in json.loads(content.decode("utf-8", "replace"))["Reviews"]:
+                rating = review.get("Overall") or (review.get("Ratings") or {}).get("Overall")
+                yield from rated(rating, review.get("Title"), review.get("Content"))
+        else:
+            yield from tagged_reviews(content)
+
+
+def tagged_reviews(content: bytes) -> Pairs:
+    """Reviews are apart by a blank line or a new author; the lines before the first one tell of the hotel."""
+    fields: dict[str, str] = {}
+    for line in [*content.decode("utf-8", "replace").split("\n"), ""]:
+        found = re.match(r"<([^<>=]+)>(.*)", line.strip())
+        if not line.strip() or (found and found[1] == "Author"):
+            yield from rated(fields.get("Overall"), fields.get("Title"), fields.get("Content"))
+            fields = {}
+        if found:
+            fields[found[1]] = found[2]
+
+
+def parse_product_lines(path: Path) -> Pairs:
+    """A review per line, as JSON; older files write it as Python does, which is read as a literal, never run."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            try:
+                review = json.loads(line)
+            except ValueError:
+                review = ast.literal_eval(line)
+            yield from rated(review.get("overall"), review.get("summary"), review.get("reviewText"))
+
+
+def parse_yelp(path: Path) -> Pairs:
+    """A review per line as JSON, in a file or an archive of the challenge; or csv without a header, stars first."""
+    if path.suffix == ".json":
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                yield from yelp_review(line)
+        return
+    for found, content in files_in(path, r"(?:.*/)?(?:[^/]*_(review)\.json|(?:train|test)\.csv)"):
+        if found[1]:
+            for line in lines_of(content):
+                yield from yelp_review(line)
+        else:
+            for stars, text in csv.reader(io.StringIO(content.decode("utf-8"), newline="")):
+                yield from rated(stars, text.replace("\\n", "\n").replace('\\"', '"'))
+
+
+def yelp_review(line: str) -> Pairs:
+    review = json.loads(line)
+    yield from rated(review.get("stars"), review.get("text"))
+
+
+def parse_tab_lines(path: Path) -> Pairs:
+    """A text per line: its rank, a tab, the text."""
+    for line in lines_of(path.read_bytes()):
+        rank, text = line.split("\t", 1)
+        yield text, int(rank)
+
+
 RATED_SENTENCES = "vaderSentiment-3.3.2.tar.gz"
 RATED_SENTENCES_SHA256 = "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
 RATED_SENTENCES_CUTS = (-1.5, -0.5, 0.5, 1.5)  # of mean ratings from -4 to 4, into five ranks
 
 
-def parse_rated_sentences(path: Path) -> Iterator[tuple[str, int]]:
+def parse_rated_sentences(path: Path) -> Pairs:
     """Movie and product reviews, editorials and tweets; each line has a number, the mean rating by several people, and the text."""
     check_sum(path, path.read_bytes())
     with tarfile.open(path) as package:
@@ -134,7 +232,7 @@ def parse_rated_sentences(path: Path) -> Iterator[tuple[str, int]]:
         with tarfile.open(fileobj=io.BytesIO(inner.read())) as archive:
             for member in sorted(archive.getmembers(), key=lambda member: member.name):
                 content = archive.extractfile(member) if member.name.endswith("_GroundTruth.txt") else None
-                for line in [] if content is None else lines_of(content.read(), "utf-8"):
+                for line in [] if content is None else lines_of(content.read()):
                     _, rating, text = line.split("\t", 2)
                     yield text, 1 + int(np.searchsorted(RATED_SENTENCES_CUTS, float(rating)))
 
@@ -181,7 +279,7 @@ OPINIONS = {
 }
 
 
-def generated_reviews(n_texts: int = 4000, seed: int = 0) -> Iterator[tuple[str, int]]:
+def generated_reviews(n_texts: int = 4000, seed: int = 0) -> Pairs:
     """Made-up reviews: mostly opinions of the rank, some of its neighbours, as people are not of one mind."""
     rng = random.Random(seed)
     for _ in range(n_texts):
@@ -193,10 +291,49 @@ def generated_reviews(n_texts: int = 4000, seed: int = 0) -> Iterator[tuple[str,
         yield ". ".join(sentences) + ".", rank
 
 
+WANG_PAGE = "www.cs.virginia.edu/~hw5x/dataset.html"
+PRODUCTS_PAGE = "jmcauley.ucsd.edu/data/amazon"
+
+
+def products_of(folder: str, n_texts: int) -> Source:
+    parse = partial(parse_entities, folder=f"{folder}/")
+    return Source(WANG_PAGE, ("AmazonReviews.zip", "AmazonReviews"), parse, n_texts, is_sampled=True)
+
+
+def product_lines(category: str, n_texts: int) -> Source:
+    return Source(PRODUCTS_PAGE, (f"reviews_{category}_5.json.gz",), parse_product_lines, n_texts, is_sampled=True)
+
+
 SOURCES = {
-    "largemovie": Source("ai.stanford.edu/~amaas/data/sentiment", "aclImdb_v1.tar.gz", parse_large_movie, 50_000),
-    "moviereview": Source("www.cs.cornell.edu/people/pabo/movie-review-data", "scale_data.tar.gz", parse_movie_review, 5_006),
-    "treebank": Source("nlp.stanford.edu/sentiment", "stanfordSentimentTreebank.zip", parse_treebank, 11_855),
+    "amazonmp3": Source(WANG_PAGE, ("AmazonMp3.zip", "AmazonMp3"), parse_entities, 10_391, is_sampled=True),
+    "video": products_of("video_surveillance", 22_281),
+    "tablets": products_of("tablets", 35_166),
+    "mobilephone": products_of("mobilephone", 69_891),
+    "cameras": products_of("cameras", 138_011),
+    "tripadvisor": Source(
+        WANG_PAGE, ("TripAdvisorJson.tar.bz2", "Review_Texts.zip", "TripAdvisor"), parse_entities, 65_326, is_sampled=True
+    ),
+    "doctorquality": Source(
+        "its authors, who have not published it (github.com/huadong2014/LinearNPSVOR), a rank, a tab and a text per line",
+        ("DoctorQuality.tsv",),
+        parse_tab_lines,
+        119_879,
+        is_sampled=True,
+    ),
+    "treebank": Source("nlp.stanford.edu/sentiment", ("stanfordSentimentTreebank.zip",), parse_treebank, 11_855),
+    "moviereview": Source("www.cs.cornell.edu/people/pabo/movie-review-data", ("scale_data.tar.gz",), parse_movie_review, 5_006),
+    "yelpreview": Source(
+        "www.yelp.com/dataset",
+        ("yelp_academic_dataset_review.json", "yelp_dataset.tar", "yelp_review_full_csv.tgz"),
+        parse_yelp,
+        1_121_671,
+        is_sampled=True,
+    ),
+    "largemovie": Source("ai.stanford.edu/~amaas/data/sentiment", ("aclImdb_v1.tar.gz",), parse_large_movie, 50_000),
+    "electronics": product_lines("Electronics", 409_041),
+    "healthcare": product_lines("Health_and_Personal_Care", 82_251),
+    "appsandroid": product_lines("Apps_for_Android", 220_566),
+    "homekitchen": product_lines("Home_and_Kitchen", 120_856),
 }
 NAMES = (*SOURCES, "sentences", "generated")
 
@@ -206,11 +343,19 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> RatedTex
 
     Parameters
     ----------
-    name : {"largemovie", "moviereview", "treebank", "sentences", "generated"}
-        The first three are read from the original files, which you download yourself; a missing one is named together with its
-        page. "sentences" are 23,700 sentences that people rated (MIT licence), downloaded on first use. "generated" are made up.
+    name : str
+        A set of the paper, read from its original files, which you download yourself; a missing one is named together with its
+        page: "amazonmp3", "video", "tablets", "mobilephone", "cameras", "tripadvisor", "doctorquality", "treebank",
+        "moviereview", "yelpreview", "largemovie", "electronics", "healthcare", "appsandroid" or "homekitchen". Or "sentences":
+        23,700 sentences that people rated (MIT licence), downloaded on first use. Or "generated": made-up reviews.
     data_home : path, optional
         Folder of the files; default ``$RANKPLANE_DATA``, or ``rankplane`` in the user's cache folder.
+
+    Returns
+    -------
+    RatedTexts
+        ``texts`` and ``ranks``. Many of the paper's sets are samples with equally many texts of every rank: ``balanced()``
+        draws one.
     """
     folder = data_folder(data_home)
     if name == "generated":
@@ -218,11 +363,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> RatedTex
     elif name == "sentences":
         pairs = parse_rated_sentences(fetch_rated_sentences(folder))
     elif name in SOURCES:
-        source = SOURCES[name]
-        path = folder / source.file
-        if not path.exists():
-            raise FileNotFoundError(f"{name} needs {source.file} in {folder}: download it from {source.page}.")
-        pairs = source.parse(path)
+        pairs = original_texts(name, folder)
     else:
         raise ValueError(f"name must be one of {', '.join(NAMES)}. Got {name!r}.")
     texts, ranks = [], []
@@ -230,3 +371,21 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> RatedTex
         texts.append(text)
         ranks.append(rank)
     return RatedTexts(name, texts, np.array(ranks, dtype=np.int64))
+
+
+def original_texts(name: str, folder: Path) -> Pairs:
+    """The texts of a set of the paper, with a warning if there are fewer or others than expected."""
+    source = SOURCES[name]
+    path = next((folder / file for file in source.files if (folder / file).exists()), None)
+    if path is None:
+        raise FileNotFoundError(f"{name} needs {' or '.join(source.files)} in {folder}: get it from {source.page}.")
+    n_texts = 0
+    try:
+        for pair in source.parse(path):
+            yield pair
+            n_texts += 1
+    except (KeyError, ValueError, SyntaxError, EOFError, tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path} is not the file that {source.page} offers, or is damaged: {error}.") from None
+    if n_texts < source.n_texts or (n_texts > source.n_texts and not source.is_sampled):
+        expected = f"{'at least ' if source.is_sampled else ''}{source.n_texts:,}"
+        warnings.warn(f"{path} holds {n_texts:,} texts where {expected} were expected: is it whole?", stacklevel=3)
