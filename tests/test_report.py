@@ -2,16 +2,13 @@
 
 import html.parser
 import re
-import shutil
-import subprocess
 
 import pytest
 
+from browser import BROWSER, opened_tab
 from rankplane import datasets, demo, plots
 from rankplane.cli import main
 from test_cli import make_rows, write_csv
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 class Checker(html.parser.HTMLParser):
@@ -118,24 +115,53 @@ def test_ticks_are_round_and_enclose(low, high):
     assert 2 <= len(found) <= 8
 
 
+PAPER = {"light": "rgb(246, 247, 249)", "dark": "rgb(15, 19, 26)"}
+
+
 @pytest.mark.skipif(BROWSER is None, reason="no chromium installed")
-@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (1200, "dark"), (390, "light"), (390, "dark")])
 def test_in_a_browser(page, width, scheme, tmp_path):
-    """No message on the console, where a refused request would show too, and a picture that shows something."""
-    picture = tmp_path / "page.png"
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        "--enable-logging=stderr",
+    """No message, no request but the page itself, nothing wider than the screen, and the colours that the reader asked for."""
+    with opened_tab(tmp_path / "profile") as tab:
+        tab.open(page.as_uri(), width, scheme)
+        assert [request["request"]["url"] for request in tab.seen("Network.requestWillBeSent")] == [page.as_uri()]
+        for message in ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
+            assert tab.seen(message) == []
+        assert tab.ask("document.documentElement.scrollWidth") == width
+        assert tab.ask("getComputedStyle(document.body).backgroundColor") == PAPER[scheme]
+        assert tab.ask("[...document.querySelectorAll('svg')].every(svg => svg.getBoundingClientRect().height > 150)")
+        # Letters of plots stay readable on a phone.
+        size = "const t = document.querySelector('svg text'); t.getBoundingClientRect().height"
+        assert tab.ask(size) > 9
+        picture = tab.picture()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 50_000
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium installed")
+def test_words_of_a_stranger_do_nothing_in_a_browser(tmp_path):
+    evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    words = enumerate([("good", "</style>"), ("bad", evil)] * 20)
+    rows = [{"review": f"{evil} {word} {number}", evil: rank} for number, (word, rank) in words]
+    path = write_csv(tmp_path / "evil.csv", rows)
+    arguments = [
+        "--text",
+        "review",
+        "--target",
+        evil,
+        "--ranks",
+        f"</style>,{evil}",
+        "--C",
+        "1",
+        "--report",
+        str(tmp_path / "r.html"),
     ]
-    options += ["--force-dark-mode"] if scheme == "dark" else []
-    options += [f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},2400", f"--screenshot={picture}"]
-    done = subprocess.run([BROWSER, *options, page.as_uri()], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0
-    assert "CONSOLE" not in done.stderr
-    assert picture.stat().st_size > 20_000
+    assert main(["train", path, *arguments, "-o", str(tmp_path / "m")]) == 0
+    with opened_tab(tmp_path / "profile") as tab:
+        tab.open((tmp_path / "r.html").as_uri(), 800, "light")
+        assert len(tab.seen("Network.requestWillBeSent")) == 1
+        assert tab.ask("document.querySelectorAll('img, script').length") == 0
+        assert tab.seen("Log.entryAdded") == []
 
 
 def test_the_demo_offline(tmp_path, monkeypatch, capsys):
