@@ -4,11 +4,15 @@ import json
 import os
 import struct
 import time
+import warnings
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -126,6 +130,25 @@ def test_compact_files_keep_their_promise(bound, tmp_path):
         assert (tmp_path / "compact").stat().st_size < (tmp_path / "whole").stat().st_size
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_compact_files_hold_halves(dtype, tmp_path):
+    X, y = make_ranked(400, 3000, density=0.01, dtype=dtype)
+    fitted = NPSVOR().fit(X, y)
+    save_model(fitted, tmp_path / "whole")
+    save_model(fitted, tmp_path / "compact", compact=0.01)
+    found = load_model(tmp_path / "compact")
+    assert found.coef_.dtype == dtype
+    assert np.max(np.linalg.norm(found.coef_ - fitted.coef_, axis=1)) <= 0.01
+    saved = (tmp_path / "whole").stat().st_size - (tmp_path / "compact").stat().st_size
+    assert saved > 0.45 * fitted.coef_.nbytes
+
+
+def test_weights_too_large_for_halves_stay_whole():
+    weights = np.array([[1e5, 1.0], [1e-3, 0.0], [3.14159, 70000.0]])
+    found = modelfile.compact_weights(weights, 0.01)
+    np.testing.assert_array_equal(found, [[1e5, 1.0], [0.0, 0.0], [3.14159, 70000.0]])
+
+
 @pytest.mark.parametrize("bad", [-1, float("nan"), float("inf"), True, "much"])
 def test_compact_is_checked(ranked, bad, tmp_path):
     with pytest.raises(ValueError, match="compact must be"):
@@ -207,12 +230,52 @@ def with_header(path, change):
         lambda header: header["arrays"][0].update(shape=[-1]),
         lambda header: header["model"].pop("fitted"),
         lambda header: header["model"]["fitted"]["weights"].update(array=99),
+        lambda header: header["model"]["fitted"].pop("classes_"),
+        lambda header: header["model"]["fitted"].pop("intercept_"),
+        lambda header: header["model"]["params"].update(probability=True),
+        lambda header: header["arrays"][0].update(shape=[10**30]),
+        lambda header: header["model"]["fitted"]["weights"].update(dtype="O"),
+        lambda header: header["model"]["fitted"].update(weights={"sparse": {"columns": 0, "values": 1}, "n_columns": 10**15}),
     ],
 )
 def test_wrong_contents_are_refused(saved, change):
     with_header(saved, change)
     with pytest.raises(ValueError, match=r"m\.rankplane is damaged or was written by another version"):
         load_model(saved)
+
+
+@pytest.mark.parametrize("header", ["[" * 100_000, "[]", "{}", '"model"', '{"model": 1, "arrays": [], "metadata": {}}'])
+def test_headers_of_another_shape_are_refused(header, tmp_path):
+    text = header.encode().ljust(modelfile.padded(len(header)))
+    start = modelfile.PREAMBLE.pack(modelfile.MAGIC, 1, zlib.crc32(text), len(text), 64 + len(text))
+    (tmp_path / "m.rankplane").write_bytes(start.ljust(64, b"\0") + text)
+    with pytest.raises(ValueError, match=r"m\.rankplane is damaged"):
+        load_model(tmp_path / "m.rankplane")
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=5))
+def test_forged_files_are_refused_or_hold_a_model(changes, forged):
+    """Bytes changed anywhere, with a check sum to match: a sentence or a model that answers, never anything else."""
+    path, content = forged
+    *_, n_header, n_bytes = modelfile.PREAMBLE.unpack_from(content)
+    body = bytearray(content[64:])
+    for place, byte in changes:
+        body[int(place * len(body))] = byte
+    start = modelfile.PREAMBLE.pack(modelfile.MAGIC, 1, zlib.crc32(body), n_header, n_bytes)
+    path.write_bytes(start.ljust(64, b"\0") + body)
+    with np.errstate(all="ignore"), warnings.catch_warnings(), suppress(ValueError, TypeError):
+        warnings.simplefilter("ignore")
+        found = load_model(path)
+        # Parameters are checked where they are used, so that is where a wrong one is refused.
+        assert len(found.predict(REVIEWS)) == len(REVIEWS)
+
+
+@pytest.fixture(scope="module")
+def forged(tmp_path_factory):
+    path = tmp_path_factory.mktemp("forged") / "m.rankplane"
+    save_model(make_pipeline(TextVectorizer(), NPSVOR(probability=True, decision="mae")).fit(REVIEWS, STARS), path)
+    return path, path.read_bytes()
 
 
 def test_wrong_vocabularies_are_refused(tmp_path):

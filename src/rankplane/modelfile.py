@@ -173,8 +173,8 @@ def compact_weights(weights: NDArray[Any], bound: float) -> NDArray[Any]:
     """
     squares = weights.astype(np.float64) ** 2
     order = np.argsort(squares.max(axis=1), kind="stable")
-    with np.errstate(over="ignore"):
-        halves = weights.astype(np.float16).astype(weights.dtype)
+    largest = float(np.finfo(np.float16).max)
+    halves = np.clip(weights, -largest, largest).astype(np.float16).astype(weights.dtype)
     for rounded in (halves, weights):
         lost = (weights.astype(np.float64) - rounded) ** 2
         # By the number of dropped columns: what is lost by rounding all, and more for every dropped one.
@@ -260,7 +260,7 @@ def open_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     header, data = map_file(path)
     try:
         return Reader(header["arrays"], data).node(header["model"]), dict(header["metadata"])
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, UnicodeDecodeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError, MemoryError) as error:
         raise ValueError(f"{os.fspath(path)} is damaged or was written by another version of rankplane: {error}.") from None
 
 
@@ -289,7 +289,9 @@ def map_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], NDArray[np.u
         raise ValueError(f"{name} is damaged: its check sum does not match.")
     try:
         header = json.loads(bytes(view[:n_header]).decode("utf-8", "surrogatepass"))
-    except ValueError:
+        if not {"model", "arrays", "metadata"} <= header.keys():
+            raise ValueError
+    except (ValueError, AttributeError, RecursionError):
         raise ValueError(f"{name} is damaged: its header cannot be read.") from None
     return header, np.frombuffer(view[n_header:], dtype=np.uint8)
 
@@ -391,6 +393,10 @@ class Reader:
         if "calibrator" in fitted:
             stored = fitted["calibrator"]
             setattr(model, "calibrator_", CALIBRATORS[stored["kind"]](self.array(stored["weights"])))  # noqa: B010
+        needed = ["classes_", "intercept_", "n_features_in_", *(["calibrator_", "conformity_"] if model.probability else [])]
+        missing = next((name for name in needed if not hasattr(model, name)), None)
+        if missing:
+            raise ValueError(f"{missing} is missing")
         columns = model.coef_ if "weights" in fitted else model.support_vectors_
         if columns.ndim != 2 or columns.shape[1] != model.n_features_in_:
             raise ValueError("the weights do not match the number of columns")

@@ -256,6 +256,8 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     X = train_rows.features if step is None else step.fit_transform(train_rows.features)
     options: dict[str, Any] = {"probability": True, "decision": choices.decision, "ranks": inputs.ranks}
     options |= {"random_state": choices.seed, "n_jobs": choices.jobs}
+    if inputs.kind == "text" and choices.preset == "default":
+        options["column_weight"] = "ranks"  # what predicts best, as the preset is
     # Copies of a row in other folds would flatter a large C and promise too much, so they stay together here too.
     groups = train_rows.together if len(np.unique(train_rows.together)) < len(train_rows.labels) else None
     measure = "mae" if choices.decision == "ranker" else choices.decision
