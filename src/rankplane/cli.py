@@ -24,11 +24,10 @@ from rich.text import Text
 
 from rankplane import demo, display, modelfile, training, writing
 from rankplane.decisions import set_in_words
-from rankplane.files import is_special, replacing
-from rankplane.highlights import shaded, text_pulls
+from rankplane.files import is_special
 from rankplane.progress import reading_progress
 from rankplane.reading import Batch, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
-from rankplane.report import make_report
+from rankplane.report import write_report
 from rankplane.training import DECISIONS, Choices, Inputs, Rows
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -130,14 +129,11 @@ def train(
     modelfile.save_model(pipeline, output, compact=None if compact is None else 0.0, metadata=metadata)
     measured_on = f"rows held out of {os.path.basename(file)}" if test is None else f"rows of {os.path.basename(test)}"
     if report:
-        write_page(report, pipeline, modelfile.read_metadata(output), inputs, trained.test, measured_on)
+        write_report(report, pipeline, modelfile.read_metadata(output), inputs, trained.test, measured_on)
     if as_json:
-        printed({"model": output, **metadata, "telling": [vars(top) for top in telling(pipeline)]})
+        printed({"model": output, **metadata, "telling": [vars(top) for top in training.telling(pipeline, display.N_TERMS)]})
         return
-    display.show_search(console, metadata["search"])
-    display.show_metrics(console, metadata["metrics"], measured_on)
-    display.title(console, "Most telling")
-    display.show_terms(console, telling(pipeline))
+    display.show_trained(console, pipeline, metadata, measured_on)
     for path in filter(None, [output, report]):
         console.print(Text.assemble("Written: ", (path, "bold"), f" ({in_bytes(os.path.getsize(path))})"))
     console.print(f"{metadata['data']['columns']:,} columns, {time.perf_counter() - start:.1f} s in all.", highlight=False)
@@ -153,16 +149,6 @@ def read_shown(path: str) -> Batch:
     """A whole file, with a bar while it is read."""
     with reading_progress(sys.stderr.isatty(), f"Reading {path}") as on_read:
         return read_all(path, on_read)
-
-
-def write_page(path: str, pipeline: Any, metadata: dict[str, Any], inputs: Inputs, rows: Rows, measured_on: str) -> None:
-    page = make_report(pipeline, metadata, inputs, rows, measured_on)
-    with replacing(path) as file:
-        file.write(page.encode("utf-8", "replace"))
-
-
-def telling(pipeline: Any) -> Any:
-    return pipeline[-1].top_features(training.column_names(pipeline), n=display.N_TERMS)
 
 
 def rows_to_test(path: str, inputs: Inputs, order: Any) -> Rows:
@@ -306,10 +292,9 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show the rank of one text, how sure the model is, and which words pull it up or down."""
-    pipeline, inputs, metadata = opened_model(model)
+    pipeline, inputs, _ = opened_model(model)
     if inputs.kind == "svmlight":
         raise InputError(f"{model} takes numbered columns, which say nothing in words.")
-    console = Console()
     features: Any = [text]
     if inputs.kind == "table":
         try:
@@ -319,23 +304,12 @@ def explain(
         if not isinstance(record, dict):
             raise InputError(f'{model} takes columns, so TEXT must be a JSON object such as {{"{inputs.columns[0]}": 1}}.')
         features = {name: [record.get(name)] for name in inputs.columns}
-    answer = pipeline.predict(features)[0]
-    order = pipeline.classes_.tolist()
-    probabilities = pipeline.predict_proba(features)[0]
-    names = pipeline[0].get_feature_names_out()
-    boundaries = pipeline[-1].explain(pipeline[0].transform(features), names, top=5)[0].boundaries
-    if as_json:
-        shares = {str(label): float(share) for label, share in zip(order, probabilities, strict=True)}
-        printed({"prediction": answer.item(), "probabilities": shares, "boundaries": [vars(b) for b in boundaries]})
+    if not as_json:
+        display.show_explanation(Console(), pipeline, inputs.target, text if inputs.kind == "text" else None, features)
         return
-    meaning = DECISIONS.get(metadata["choices"]["decision"], "")
-    console.print(Text.assemble(f"{inputs.target}: ", (str(answer), "bold"), (f"  ({meaning})", "dim")))
-    display.show_probabilities(console, order, probabilities, answer.item())
-    if inputs.kind == "text":
-        console.print()
-        console.print(display.coloured(shaded(text, text_pulls(pipeline, text))))
-        console.print("[green]green[/green] pulls up, [red]red[/red] pulls down", style="dim")
-    display.show_terms(console, boundaries, is_measured=True)
+    shares = dict(zip(map(str, pipeline.classes_.tolist()), pipeline.predict_proba(features)[0].tolist(), strict=True))
+    boundaries = [vars(boundary) for boundary in training.boundaries_of(pipeline, features)]
+    printed({"prediction": pipeline.predict(features)[0], "probabilities": shares, "boundaries": boundaries})
 
 
 @app.command(name="report")
@@ -348,7 +322,7 @@ def report_command(
     check_outputs([output], [model, file])
     pipeline, inputs, metadata = opened_model(model)
     rows = rows_to_test(file, inputs, pipeline.classes_)
-    write_page(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
+    write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
     print(f"Written: {output} ({in_bytes(os.path.getsize(output))})")
 
 

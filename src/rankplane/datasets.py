@@ -251,16 +251,19 @@ def fetch_rated_sentences(folder: Path) -> Path:
     path = folder / RATED_SENTENCES
     if path.exists():
         return path
-    command = [sys.executable, "-m", "pip", "index", "versions", "vaderSentiment", "-vv", "--disable-pip-version-check"]
+    options = ["-vv", "--disable-pip-version-check", "--retries", "1", "--timeout", "10"]
+    command = [sys.executable, "-m", "pip", "index", "versions", "vaderSentiment", *options]
     try:
-        listing = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=40, check=False)
         link = re.search(rf"\S+/{re.escape(RATED_SENTENCES)}", listing.stdout + listing.stderr)
-        if link is None:
-            raise OfflineError(f"the package index does not offer {RATED_SENTENCES}")
-        with urllib.request.urlopen(link[0], timeout=60) as answer:
-            content = answer.read()
+        content = None
+        if link is not None:
+            with urllib.request.urlopen(link[0], timeout=40) as answer:
+                content = answer.read()
     except (OSError, subprocess.SubprocessError) as error:
         raise OfflineError(f"{RATED_SENTENCES} cannot be downloaded: {error}") from None
+    if content is None:
+        raise OfflineError(f"the package index cannot be reached, or does not offer {RATED_SENTENCES}")
     check_sum(path, content)
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:

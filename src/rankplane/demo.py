@@ -4,23 +4,32 @@ import os
 import time
 
 from rich.console import Console
+from rich.text import Text
 
 from rankplane import datasets, display, modelfile, training
-from rankplane.files import replacing
 from rankplane.reading import Batch
-from rankplane.report import make_report
+from rankplane.report import write_report
 from rankplane.training import Choices, Inputs
 
 MODEL, PAGE = "demo.rankplane", "demo.html"
+SENTENCE = "The plot is rather thin, but the actors are wonderful and I enjoyed it."
+REVIEW = "The battery is awful, but the screen is simply great."
+STORY = (
+    "Sentences of movie and product reviews, editorials and tweets, each rated by several people (vaderSentiment 3.3.2, MIT "
+    "licence). Their mean ratings make five ranks, from 1, very negative, to 5, very positive."
+)
 
 
 def rated_texts(console: Console, data_home: str | None) -> datasets.RatedTexts:
     """Sentences that people rated, or made-up ones where there is no network."""
     try:
-        return datasets.load("sentences", data_home)
+        with console.status("Downloading sentences, once"):
+            found = datasets.load("sentences", data_home)
     except datasets.OfflineError as error:
-        console.print(f"Offline: {error}. The demo runs on made-up reviews instead.", style="yellow", highlight=False)
+        console.print(Text(f"Offline: {error}. The demo runs on made-up reviews instead.", style="yellow"))
         return datasets.load("generated")
+    console.print(Text(STORY))
+    return found
 
 
 def run(folder: str = ".", data_home: str | None = None, console: Console | None = None) -> None:
@@ -31,26 +40,28 @@ def run(folder: str = ".", data_home: str | None = None, console: Console | None
     batch = Batch({"text": list(data.texts), "rank": data.ranks.tolist()}, list(range(1, len(data.texts) + 1)))
     inputs = Inputs("rank", ["text"])
     rows = training.prepare(batch, data.name, inputs)
+    console.print()
     display.show_data(console, data.name, rows.notes)
     began = time.perf_counter()
-    trained = training.train(rows, inputs, Choices(jobs=-1))
+    trained = training.train(rows, inputs, Choices(jobs=-1), verbose=int(console.is_terminal))
     seconds = time.perf_counter() - began
-    metadata = {"source": data.name} | trained.metadata
-    n_problems = 5 * len(metadata["search"]["C"]) * len(trained.pipeline.classes_)
-    console.print(f"\nFrom text to a tuned and calibrated model in {seconds:.1f} s: {n_problems} planes were trained on the way.")
-    display.show_search(console, metadata["search"])
-    display.show_metrics(console, metadata["metrics"], "Held out")
-    names = trained.pipeline[0].get_feature_names_out()
-    display.show_terms(console, trained.pipeline[-1].top_features(names, n=display.N_TERMS))
+    pipeline, metadata = trained.pipeline, {"source": data.name} | trained.metadata
+    n_planes = 5 * len(metadata["search"]["C"]) * len(pipeline.classes_)
+    told = f"{seconds:.1f} s from text to a tuned and calibrated model, {n_planes} planes trained on the way."
+    console.print()
+    console.print(Text(told, style="bold"))
+    measured_on = f"{data.name} held out"
+    display.show_trained(console, pipeline, metadata, measured_on)
+    text = REVIEW if data.name == "generated" else SENTENCE
+    display.title(console, "Why this rank?")
+    display.show_explanation(console, pipeline, "rank", text, [text])
     model, page = os.path.join(folder, MODEL), os.path.join(folder, PAGE)
-    modelfile.save_model(trained.pipeline, model, metadata=metadata)
-    text = make_report(trained.pipeline, modelfile.read_metadata(model), inputs, trained.test, data.name)
-    with replacing(page) as file:
-        file.write(text.encode("utf-8", "replace"))
-    console.print(
-        f"\nWritten in {time.perf_counter() - start:.1f} s in all: [bold]{model}[/bold], and a page about it: [bold]{page}[/bold]"
-    )
-    console.print(f'Try: rankplane explain {model} "not bad at all, I love it"', highlight=False)
+    modelfile.save_model(pipeline, model, metadata=metadata)
+    write_report(page, pipeline, modelfile.read_metadata(model), inputs, trained.test, measured_on)
+    console.print()
+    console.print(Text.assemble("A page to open in a browser: ", (page, "bold"), ", the model: ", (model, "bold")))
+    console.print(Text(f'Try: rankplane explain {model} "{text}"'))
+    console.print(Text(f"{time.perf_counter() - start:.1f} s in all."))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sklearn.pipeline import Pipeline
 
-from rankplane.training import HEADINGS, data_notes, figure
+from rankplane.highlights import shaded, text_pulls
+from rankplane.training import DECISIONS, HEADINGS, boundaries_of, data_notes, figure, telling
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 N_TERMS = 8
@@ -92,6 +94,27 @@ def show_terms(console: Console, boundaries: Sequence[Any], *, is_measured: bool
         score = [f"{found.score:+.2f}"] if is_measured else []
         table.add_row(Text(f"{found.lower} | {found.upper}"), *score, *terms)
     console.print(table)
+
+
+def show_trained(console: Console, pipeline: Pipeline, metadata: dict[str, Any], measured_on: str) -> None:
+    """How C was chosen, how well the model does, and what tells the ranks apart."""
+    show_search(console, metadata["search"])
+    show_metrics(console, metadata["metrics"], measured_on)
+    title(console, "Most telling")
+    show_terms(console, telling(pipeline, N_TERMS))
+
+
+def show_explanation(console: Console, pipeline: Pipeline, target: str, text: str | None, features: Any) -> None:
+    """The rank of one row, the probabilities, the text coloured by its pull, and the reasons boundary by boundary."""
+    answer, probabilities = pipeline.predict(features)[0], pipeline.predict_proba(features)[0]
+    meaning = DECISIONS.get(pipeline[-1].decision, "")
+    console.print(Text.assemble(f"{target}: ", (str(answer), "bold"), (f"  ({meaning})", "dim")))
+    show_probabilities(console, pipeline.classes_.tolist(), probabilities, answer.item())
+    if text is not None:
+        console.print()
+        console.print(coloured(shaded(text, text_pulls(pipeline, text))))
+        console.print("[green]green[/green] pulls up, [red]red[/red] pulls down", style="dim")
+    show_terms(console, boundaries_of(pipeline, features), is_measured=True)
 
 
 def show_confusion(console: Console, matrix: NDArray[np.intp], order: Sequence[Any]) -> None:

@@ -1,5 +1,6 @@
 """A model and how it does on some rows, as one page that needs nothing else: no script, no network, light and dark."""
 
+import os
 import shlex
 from collections.abc import Sequence
 from html import escape
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankplane import plots
+from rankplane.files import replacing
 from rankplane.highlights import shaded, text_pulls
 from rankplane.metrics import MEASURES
-from rankplane.training import HEADINGS, Inputs, Rows, column_names, confusion, data_notes, figure, measures
+from rankplane.training import HEADINGS, Inputs, Rows, confusion, data_notes, figure, measures, telling
 from rankplane.validation import rank_numbers
 
 N_ERRORS = 8
@@ -173,7 +175,7 @@ class Places:
 
 def terms_lists(pipeline: Pipeline) -> str:
     rows = []
-    for top in pipeline[-1].top_features(column_names(pipeline), n=N_TERMS):
+    for top in telling(pipeline, N_TERMS):
         lists = [
             f"<p>pulls {kind} " + "".join(f'<span class="{kind} term">{escape(name)}</span>' for name, _ in terms) + "</p>"
             for kind, terms in (("down", top.down), ("up", top.up))
@@ -291,3 +293,12 @@ def make_report(pipeline: Pipeline, metadata: dict[str, Any], inputs: Inputs, ro
         f'<title>{escape(title)}</title><link rel="icon" href="data:,"><style>{STYLE}</style></head>'
         f'<body><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{"".join(parts)}</body></html>\n'
     )
+
+
+def write_report(
+    path: str | os.PathLike[str], pipeline: Pipeline, metadata: dict[str, Any], inputs: Inputs, rows: Rows, measured_on: str
+) -> None:
+    """Write the page, whole or not at all."""
+    page = make_report(pipeline, metadata, inputs, rows, measured_on)
+    with replacing(path) as file:
+        file.write(page.encode("utf-8", "replace"))

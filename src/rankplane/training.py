@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.pipeline import Pipeline
 
 from rankplane import modelfile
+from rankplane.explanations import Boundary, TopFeatures
 from rankplane.folds import deal
 from rankplane.metrics import MEASURES
 from rankplane.ordinal import LinearOrdinal
@@ -312,6 +313,18 @@ def column_names(pipeline: Pipeline) -> Any:
     if len(pipeline.steps) > 1:
         return pipeline[0].get_feature_names_out()
     return np.arange(1, pipeline[-1].n_features_in_ + 1)
+
+
+def telling(pipeline: Pipeline, n: int) -> list[TopFeatures]:
+    """The columns that speak most strongly for either side of each boundary between ranks."""
+    found: list[TopFeatures] = pipeline[-1].top_features(column_names(pipeline), n=n)
+    return found
+
+
+def boundaries_of(pipeline: Pipeline, features: Any, top: int = 5) -> list[Boundary]:
+    """Why the first row lies above or below each boundary between ranks."""
+    found: list[Boundary] = pipeline[-1].explain(pipeline[0].transform(features), column_names(pipeline), top=top)[0].boundaries
+    return found
 
 
 def confusion(true: NDArray[Any], predicted: NDArray[Any], order: NDArray[Any]) -> NDArray[np.intp]:
