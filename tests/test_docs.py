@@ -12,7 +12,8 @@ import pytest
 from rankplane.cli import main
 from test_cli import make_rows, write_csv
 
-PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def commands_of(page):

@@ -172,6 +172,6 @@ def test_the_demo_offline(tmp_path, monkeypatch, capsys):
     assert main(["demo", "-o", str(tmp_path)]) == 0
     story = " ".join(capsys.readouterr().out.split())
     assert "made-up reviews instead" in story
-    assert "planes were trained on the way" in story
+    assert "planes trained on the way" in story
     assert sorted(path.name for path in tmp_path.iterdir()) == [demo.PAGE, demo.MODEL]
     assert main(["explain", str(tmp_path / demo.MODEL), "the battery is awful"]) == 0

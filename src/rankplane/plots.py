@@ -6,7 +6,7 @@ from html import escape
 
 # About as wide as a phone, so that letters keep their size there.
 WIDTH, HEIGHT = 440, 280
-LEFT, RIGHT, TOP, BOTTOM = 58, 22, 16, 46
+LEFT, RIGHT, TOP, BOTTOM = 66, 22, 16, 46
 LETTER = 7  # about the width of one
 
 
@@ -47,7 +47,7 @@ class Axes:
             parts.append(f'<text x="{self.x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{words}</text>')
         middle = (TOP + HEIGHT - BOTTOM) / 2
         parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>')
-        parts.append(f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
+        parts.append(f'<text transform="translate(13 {middle}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>')
         return "".join(parts)
 
 
