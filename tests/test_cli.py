@@ -231,6 +231,7 @@ def test_tables_of_columns(tmp_path, capsys):
     assert main(["explain", output, '{"age": 30, "town": "Ulm"}']) == 0
     assert "risk: low" in capsys.readouterr().out
     assert "JSON object" in complaint(capsys, ["explain", output, "thirty"])
+    assert 'has no column "agee": did you mean "age"?' in complaint(capsys, ["explain", output, '{"agee": 30}'])
     assert "takes columns" in complaint(capsys, ["predict", output, "-"])
 
 
@@ -277,6 +278,10 @@ BAD_TABLES = {
     "junk.csv": (bytes(range(256)) * 8, "junk.csv is binary, not text."),
     "latin.csv": ("review,stars\ntrès,5\n".encode("latin-1"), "latin.csv line 2 is not UTF-8 text: convert the file first."),
     "word.csv": (b"review,stars\ngood,5\nbad,five\n", 'word.csv line 3: "five" in column "stars" is not a number'),
+    "measured.csv": (
+        b"review,stars\n" + b"".join(b"good,%d.5\n" % number for number in range(50)),
+        'has 50 different values in 50 rows of column "stars": these are measurements, not ranks',
+    ),
     "one.csv": (b"review,stars\ngood,5\nbad,5\n", "must hold at least two different ranks"),
     "twice.csv": (b"review,review,stars\ngood,bad,5\n", 'column "review" occurs twice'),
     "table.xyz": (b"review,stars\ngood,5\n", "table.xyz has an unknown extension"),

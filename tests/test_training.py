@@ -36,6 +36,17 @@ def test_whole_numbers_in_a_table_with_gaps_name_ranks():
     assert labels.tolist() == ["1", "2"]
 
 
+def test_texts_are_no_categories():
+    rows = [{"name": f"word{n}", "age": n, "town": "Ulm" if n % 2 else "Bonn", "risk": n % 3} for n in range(60)]
+    inputs = Inputs.of(batch_of(rows), "t.csv", target="risk", text=[], group=None, ranks=None)
+    assert inputs.columns == ["age", "town"]
+    notes = prepare(batch_of(rows), "t.csv", inputs).notes
+    assert training.data_notes(notes) == ['column "name" is left out: its values hardly ever occur twice']
+    only_names = [{"name": row["name"], "risk": row["risk"]} for row in rows]
+    with pytest.raises(InputError, match='has no column of numbers or categories beside "risk": name columns of texts by --text'):
+        Inputs.of(batch_of(only_names), "t.csv", target="risk", text=[], group=None, ranks=None)
+
+
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_no_rank_is_held_out_whole(share):
     rows = make_rows(60)

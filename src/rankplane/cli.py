@@ -303,6 +303,8 @@ def explain(
             record = None
         if not isinstance(record, dict):
             raise InputError(f'{model} takes columns, so TEXT must be a JSON object such as {{"{inputs.columns[0]}": 1}}.')
+        for name in record.keys() - {inputs.target, inputs.group}:
+            Batch({key: [] for key in inputs.columns}, []).column(name, model)  # or a complaint that names the nearest
         features = {name: [record.get(name)] for name in inputs.columns}
     if not as_json:
         display.show_explanation(Console(), pipeline, inputs.target, text if inputs.kind == "text" else None, features)

@@ -21,6 +21,14 @@ def as_number(value: Any) -> float:
     return np.nan if is_missing(value) else float(value)
 
 
+def is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Make a sparse matrix of named columns.
 

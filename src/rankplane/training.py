@@ -22,7 +22,7 @@ from rankplane.metrics import MEASURES
 from rankplane.ordinal import LinearOrdinal
 from rankplane.reading import LABEL, Batch, InputError, widened
 from rankplane.search import DEFAULT_CS, CSearchCV
-from rankplane.tabular import ColumnEncoder, is_missing
+from rankplane.tabular import ColumnEncoder, is_missing, is_number
 from rankplane.text import TextVectorizer
 from rankplane.text.settings import PRESETS
 from rankplane.validation import rank_numbers
@@ -34,6 +34,7 @@ DECISIONS = {
     "accuracy": "the most likely rank",
     "ranker": "the rule of the model",
 }
+FEW_VALUES = 20  # that a small table may hold and still be of ranks or categories
 HEADINGS = {"accuracy": "accuracy", "mae": "MAE", "mse": "MSE", "macro_mae": "macro MAE", "qwk": "QWK"}
 
 
@@ -60,9 +61,11 @@ class Inputs:
             raise InputError(f"--target must name the column of {source} that holds the ranks.")
         for name in [target, *text, *([group] if group else [])]:
             batch.column(name, source)
-        others = [name for name in batch.columns if name not in (target, group)]
+        others = [
+            name for name, values in batch.columns.items() if name not in (target, group) and not (text or holds_texts(values))
+        ]
         if not text and not others:
-            raise InputError(f'{source} has no column beside "{target}" to learn from.')
+            raise InputError(f'{source} has no column of numbers or categories beside "{target}": name columns of texts by --text.')
         return cls(target, list(text), [] if text else others, ranks, group=group)
 
     @property
@@ -103,13 +106,19 @@ class Inputs:
             if not np.isfinite(number):
                 raise InputError(
                     f'{source} line {batch.lines[row]}: "{value}" in column "{self.target}" is not a number; '
-                    "if ranks are words, give their order: --ranks low,medium,high."
+                    "ranks that are words need their order in training: --ranks low,medium,high."
                 )
             found.append(number)
         labels = np.array(found)
         if self.ranks is None and len(labels) and np.all(labels % 1 == 0):
             labels = labels.astype(np.int64)
         return labels, present
+
+
+def holds_texts(values: Sequence[Any]) -> bool:
+    """Whether a column is words that hardly ever occur twice: texts, names, keys, nothing that categories can be made of."""
+    words = [value for value in values if isinstance(value, str) and not is_missing(value) and not is_number(value)]
+    return len(set(words)) > max(FEW_VALUES, len(values) // 2)
 
 
 @dataclass(frozen=True)
@@ -139,6 +148,8 @@ def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
     if inputs.kind != "svmlight":
         named = [*inputs.text, *inputs.columns]
         notes["missing_values"] = {name: sum(map(is_missing, take(batch.column(name, source), present))) for name in named}
+    if inputs.kind == "table":
+        notes["left_out"] = [name for name in batch.columns if name not in (*named, inputs.target, inputs.group)]
     identity = np.arange(len(labels))
     if inputs.kind == "text":
         numbers: dict[str, int] = {}
@@ -152,6 +163,11 @@ def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
     counts = Counter(labels.tolist())
     order = inputs.ranks or sorted(counts)
     notes["ranks"] = {str(label): counts[label] for label in order}
+    if inputs.ranks is None and len(counts) > max(FEW_VALUES, len(labels) // 2):
+        raise InputError(
+            f'{source} has {len(counts):,} different values in {len(labels):,} rows of column "{inputs.target}": '
+            "these are measurements, not ranks; cut them into a few first."
+        )
     if len(counts) < 2:
         raise InputError(f'{source} must hold at least two different ranks in column "{inputs.target}": it has {len(counts)}.')
     return Rows(features, labels, joined(identity, groups), notes)
@@ -162,6 +178,7 @@ def data_notes(notes: dict[str, Any]) -> list[str]:
     missing = notes.get("missing_values", {}).items()
     lines = [
         *[f"{count:,} missing values in {name}" for name, count in missing if count],
+        *[f'column "{name}" is left out: its values hardly ever occur twice' for name in notes.get("left_out", [])],
         (notes["missing_target"], "rows without a rank are left out"),
         (notes.get("empty_texts"), "texts are empty"),
         (notes.get("duplicate_texts"), "texts are exact copies of others; copies stay on one side of every split"),
