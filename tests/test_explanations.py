@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from rankplane import NPSVOR, CSearchCV
+from rankplane.explanations import extremes
 
 
 def test_terms_add_up_to_the_score(model, ranked):
@@ -70,3 +71,12 @@ def test_through_a_search(ranked):
     search = CSearchCV(NPSVOR(), Cs=[1.0]).fit(*ranked)
     assert len(search.explain(ranked[0][:2])) == 2
     assert len(search.top_features()) == 3
+
+
+@pytest.mark.parametrize("n_columns", [1, 5, 20, 21, 500])
+def test_the_most_telling_of_many_columns(n_columns):
+    values = np.random.default_rng(0).standard_normal(n_columns).round(1)
+    up, down = extremes(values, np.arange(n_columns), 10, None)
+    assert [value for _, value in up] == sorted(values[values > 0].tolist(), reverse=True)[:10]
+    assert [value for _, value in down] == sorted(values[values < 0].tolist())[:10]
+    assert all(values[int(name.split()[1])] == value for name, value in up + down)
