@@ -21,7 +21,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from benchmarks.data import DEFAULT_DATA, ROOT
 
 RESULTS = ROOT / "benchmarks" / "results"
-PACKAGES = ("rankplane", "numpy", "scipy", "scikit-learn", "liblinear-official", "mord", "fasttext-wheel")
+PACKAGES = ("rankplane", "numpy", "scipy", "scikit-learn", "liblinear-official", "mord", "fasttext-wheel", "skordinal")
 
 console = Console(stderr=True)
 Result = TypeVar("Result")
