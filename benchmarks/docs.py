@@ -64,7 +64,8 @@ KERNEL_INTRODUCTION = """## Kernels
 RBF, C = 1, the same gamma for everyone; tables are standardised. scikit-learn leaves the bias free of penalty: "free bias" is
 our solver on that very problem, the objective recomputed from the dual variables, and *excess* is how far it lies above a
 certified lower bound. Our models as they are penalise the bias, except SVOR. Rivals stop at their default tolerance, we at
-`tol=0.01`, a duality gap of 1e-4 of the objective. skordinal takes dense rows; rows of text are given to it as coordinates with the same distances.
+`tol=0.01`, a duality gap of 1e-4 of the objective. skordinal takes dense rows; rows of text are given to it as coordinates
+with the same distances.
 """
 # Who, against which of ours, and what about it.
 KERNEL_RATIOS = (
@@ -342,6 +343,14 @@ def kernel_section(lines: list[Line]) -> str:
             f"{grid['gammas']} values of gamma, {grid['Cs']} of C, {grid['folds']} folds. {describe(about)}. {origin(searches[0])}."
         )
         parts.append(f"### Kernel search: {about['name']}\n\n{told}\n\n{table(('search', 'note', 'seconds', 'test MAE'), rows, 2)}")
+    maps = [line for line in newest_lines if line["kind"] == "maps"]
+    if maps:
+        columns = list(dict.fromkeys(line["competitor"] for line in maps))
+        names = list(dict.fromkeys(line["data"]["name"] for line in maps))
+        by_place = {(line["data"]["name"], line["competitor"]): f"{line['mae']:.3f} ({line['seconds']:.1f})" for line in maps}
+        rows = [(name, *(by_place.get((name, column), "") for column in columns)) for name in names]
+        told = f"NPSVOR, C = {maps[0]['C']:g}: test MAE, and in brackets seconds of processor time of the fit. {origin(maps[0])}."
+        parts.append(f"### Approximate kernels\n\n{told}\n\n{table(('data', *columns), rows)}")
     return "\n".join([KERNEL_INTRODUCTION, table(head, ratios), *parts])
 
 

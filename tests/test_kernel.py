@@ -1,5 +1,6 @@
 """Kernels: against scikit-learn's SVC and SVR, the linear models and an independent convex solver, and by the duality gap."""
 
+import json
 import pickle
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference
 from conftest import MODELS, make_ranked
 from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, Committee, CSearchCV, RedSVM, load_model, save_model, tables
+from rankplane.cli import main
 from rankplane.kernels import Gram, Kernel, gamma_of
 from rankplane.solve import Options, solve_planes
 
@@ -556,3 +558,45 @@ def test_ctrl_c_stops_a_kernel_solve():
     assert child.returncode == 0
     # A bound on a hang rather than a timing.
     assert time.monotonic() - asked < 10
+
+
+# --- the command line ----------------------------------------------------------------------------------------------------------
+
+
+def train_by_command(tmp_path, *options):
+    X, y = make_curved(n_rows=160)
+    path = tmp_path / "rows.csv"
+    np.savetxt(path, np.column_stack([X, y]), delimiter=",", header="a,b,c,rank", comments="", fmt="%.6g")
+    return main(["train", str(path), "--target", "rank", "-o", str(tmp_path / "m.rankplane"), *options]), path
+
+
+def test_the_command_line_trains_a_kernel(tmp_path, capsys):
+    status, path = train_by_command(tmp_path, "--kernel", "rbf", "--json", "--report", str(tmp_path / "page.html"))
+    assert status == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["choices"]["kernel"] == "rbf"
+    assert said["choices"]["gamma"] > 0
+    assert said["telling"] == []
+    assert len(said["search"]["C"]) == len(said["search"]["scores"]) == 11
+    assert said["metrics"]["model"]["mae"] < 0.7 < said["metrics"]["median"]["mae"]
+    assert "columns have no weights" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    model = str(tmp_path / "m.rankplane")
+    assert main(["predict", model, str(path), "-o", str(tmp_path / "out.csv"), "--proba"]) == 0
+    assert main(["evaluate", model, str(path)]) == 0
+    assert main(["explain", model, '{"a": 1, "b": 0, "c": 0}']) == 2
+    assert "explanations need the weights of a linear model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--kernel", "cosine"], "--kernel must be one of linear, rbf, poly, sigmoid. Got cosine."),
+        (["--gamma", "1"], "--gamma needs a kernel that has one: --kernel rbf or poly or sigmoid."),
+        (["--kernel", "rbf", "--gamma", "-1"], "--gamma must be a positive number. Got -1.0."),
+        (["--kernel", "rbf", "--compact", "0.01"], "--compact rounds weights of columns, which only --kernel linear has."),
+    ],
+)
+def test_the_command_line_refuses(tmp_path, capsys, options, message):
+    assert train_by_command(tmp_path, *options)[0] == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "m.rankplane").exists()

@@ -82,6 +82,10 @@ def train(
     C: Annotated[
         float | None, typer.Option("--C", metavar="NUMBER", help="Price of violations; searched if left out.")
     ] = DEFAULTS.C,
+    kernel: Annotated[
+        str, typer.Option(metavar="NAME", help="linear; or rbf, poly, sigmoid, for at most some ten thousand rows.")
+    ] = DEFAULTS.kernel,
+    gamma: Annotated[float | None, typer.Option(metavar="NUMBER", help="Of the kernel; searched if left out.")] = DEFAULTS.gamma,
     decision: Annotated[
         str, typer.Option(metavar="NAME", help="What to answer with: " + "; ".join(f"{k}: {v}" for k, v in DECISIONS.items()) + ".")
     ] = DEFAULTS.decision,
@@ -106,7 +110,7 @@ def train(
 ) -> None:
     """Train a model on a file of ranked texts or rows, measure it, and write it to one file."""
     start = time.perf_counter()
-    choices = Choices(model, preset, C, decision, 0 if test else holdout, seed, jobs, compact)
+    choices = Choices(model, preset, C, decision, 0 if test else holdout, seed, jobs, compact, kernel, gamma)
     choices.check()
     check_outputs([output, report], [file, test])
     if report and not test and not holdout:
@@ -295,6 +299,8 @@ def explain(
     pipeline, inputs, _ = opened_model(model)
     if inputs.kind == "svmlight":
         raise InputError(f"{model} takes numbered columns, which say nothing in words.")
+    if not training.is_linear(pipeline):
+        raise InputError(f"{model} has a kernel: explanations need the weights of a linear model.")
     features: Any = [text]
     if inputs.kind == "table":
         try:

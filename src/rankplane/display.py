@@ -100,8 +100,9 @@ def show_trained(console: Console, pipeline: Pipeline, metadata: dict[str, Any],
     """How C was chosen, how well the model does, and what tells the ranks apart."""
     show_search(console, metadata["search"])
     show_metrics(console, metadata["metrics"], measured_on)
-    title(console, "Most telling")
-    show_terms(console, telling(pipeline, N_TERMS))
+    if terms := telling(pipeline, N_TERMS):
+        title(console, "Most telling")
+        show_terms(console, terms)
 
 
 def show_explanation(console: Console, pipeline: Pipeline, target: str, text: str | None, features: Any) -> None:

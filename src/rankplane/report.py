@@ -14,7 +14,7 @@ from rankplane import plots
 from rankplane.files import replacing
 from rankplane.highlights import shaded, text_pulls
 from rankplane.metrics import MEASURES
-from rankplane.training import HEADINGS, Inputs, Rows, confusion, data_notes, figure, measures, telling
+from rankplane.training import HEADINGS, Inputs, Rows, confusion, data_notes, figure, is_linear, measures, telling
 from rankplane.validation import rank_numbers
 
 N_ERRORS = 8
@@ -133,6 +133,8 @@ def reliability_points(probabilities: NDArray[np.float64], true: NDArray[np.inte
 def coloured_html(pipeline: Pipeline, text: str) -> str:
     if len(text) > LONGEST_TEXT:
         text = text[:LONGEST_TEXT] + " …"
+    if not is_linear(pipeline):
+        return escape(text)
     parts = []
     for piece, share in shaded(text, text_pulls(pipeline, text)):
         kind = "up" if share > 0 else "down"
@@ -181,7 +183,7 @@ def terms_lists(pipeline: Pipeline) -> str:
             for kind, terms in (("down", top.down), ("up", top.up))
         ]
         rows.append(f'<div class="boundary"><b>{escape(f"{top.lower} | {top.upper}")}</b>{"".join(lists)}</div>')
-    return "".join(rows)
+    return "".join(rows) or '<p class="note">With a kernel, columns have no weights to be ordered by.</p>'
 
 
 def data_section(metadata: dict[str, Any]) -> str:

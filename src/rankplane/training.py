@@ -5,7 +5,7 @@ stay on one side of the split, since a copy of a training row says nothing about
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from rankplane import modelfile
 from rankplane.explanations import Boundary, TopFeatures
 from rankplane.folds import deal
+from rankplane.kernels import GAMMA_KERNELS, gamma_of
 from rankplane.metrics import MEASURES
 from rankplane.ordinal import LinearOrdinal
 from rankplane.reading import LABEL, Batch, InputError, widened
@@ -211,6 +212,9 @@ def hold_out(rows: Rows, share: float, seed: int) -> tuple[NDArray[np.intp], NDA
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
+GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0)  # on the gamma that goes with the spread of X: texts want less of it at a large C
+
+
 @dataclass(frozen=True)
 class Choices:
     """What the user may choose; the command line's options have the same names."""
@@ -223,9 +227,13 @@ class Choices:
     seed: int = 0
     jobs: int | None = None
     compact: float | None = None
+    kernel: str = "linear"
+    gamma: float | None = None
 
     def check(self) -> None:
-        for name, choices in (("model", tuple(modelfile.MODELS)), ("preset", tuple(PRESETS)), ("decision", tuple(DECISIONS))):
+        listed: dict[str, Collection[str]] = {"model": modelfile.MODELS, "preset": PRESETS, "decision": DECISIONS}
+        listed["kernel"] = ("linear", *GAMMA_KERNELS)
+        for name, choices in listed.items():
             if getattr(self, name) not in choices:
                 raise InputError(f"--{name} must be one of {', '.join(choices)}. Got {getattr(self, name)}.")
         if not 0 <= self.holdout < 1:
@@ -238,6 +246,18 @@ class Choices:
             raise InputError("--jobs must be a number of threads, or -1 for all processors. Got 0.")
         if self.compact is not None and not 0 <= self.compact < np.inf:
             raise InputError(f"--compact must be a number from 0 up. Got {self.compact}.")
+        if self.gamma is not None and not 0 < self.gamma < np.inf:
+            raise InputError(f"--gamma must be a positive number. Got {self.gamma}.")
+        if self.kernel == "linear" and self.gamma is not None:
+            raise InputError(f"--gamma needs a kernel that has one: --kernel {' or '.join(GAMMA_KERNELS)}.")
+        if self.kernel != "linear" and self.compact is not None:
+            raise InputError("--compact rounds weights of columns, which only --kernel linear has.")
+
+    def gammas(self, X: Any) -> list[float] | None:
+        """Values to search: as given, or about the one that goes with the spread of X."""
+        if self.kernel == "linear":
+            return None
+        return [gamma_of("scale", X) * factor for factor in GAMMA_FACTORS] if self.gamma is None else [self.gamma]
 
 
 @dataclass(frozen=True)
@@ -274,7 +294,9 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     X = train_rows.features if step is None else step.fit_transform(train_rows.features)
     options: dict[str, Any] = {"probability": True, "decision": choices.decision, "ranks": inputs.ranks}
     options |= {"random_state": choices.seed, "n_jobs": choices.jobs}
-    if inputs.kind == "text" and choices.preset == "default":
+    if choices.kernel != "linear":
+        options["kernel"] = choices.kernel
+    elif inputs.kind == "text" and choices.preset == "default":
         options["column_weight"] = "ranks"  # what predicts best, as the preset is
     # Copies of a row in other folds would flatter a large C and promise too much, so they stay together here too.
     groups = train_rows.together if len(np.unique(train_rows.together)) < len(train_rows.labels) else None
@@ -286,11 +308,14 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
         scoring=measure,
         n_jobs=choices.jobs,
         verbose=verbose,
+        gammas=choices.gammas(X),
     )
     searching.fit(X, train_rows.labels, groups=groups)
     results = searching.cv_results_
-    search = {"measure": measure, "C": results["param_C"].tolist(), "scores": results["mean_test_score"].tolist()}
     estimator: LinearOrdinal = searching.best_estimator_
+    is_shown = [setting.get("gamma") == searching.best_params_.get("gamma") for setting in results["params"]]
+    by_C = {name: results[key][is_shown].tolist() for name, key in (("C", "param_C"), ("scores", "mean_test_score"))}
+    search = {"measure": measure} | by_C
     estimator.set_params(verbose=0)
     if isinstance(step, TextVectorizer):
         step.set_params(verbose=0)  # whoever loads the model has not asked for bars
@@ -304,7 +329,7 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
         data["dropped_columns"] = modelfile.compact_model(estimator, choices.compact)
     metadata: dict[str, Any] = {
         "inputs": asdict(inputs),
-        "choices": asdict(choices) | {"C": float(estimator.C)},
+        "choices": asdict(choices) | {"C": float(estimator.C), "gamma": searching.best_params_.get("gamma")},
         "data": data,
         "search": search | {"best_C": searching.best_C_} if choices.C is None else None,
         "metrics": measured(pipeline, test, train_rows.labels, answers) if len(test.labels) else None,
@@ -332,8 +357,15 @@ def column_names(pipeline: Pipeline) -> Any:
     return np.arange(1, pipeline[-1].n_features_in_ + 1)
 
 
+def is_linear(pipeline: Pipeline) -> bool:
+    """Whether the model has weights of columns, to be named and explained by."""
+    return hasattr(pipeline[-1], "coef_")
+
+
 def telling(pipeline: Pipeline, n: int) -> list[TopFeatures]:
-    """The columns that speak most strongly for either side of each boundary between ranks."""
+    """The columns that speak most strongly for either side of each boundary between ranks; none with a kernel."""
+    if not is_linear(pipeline):
+        return []
     found: list[TopFeatures] = pipeline[-1].top_features(column_names(pipeline), n=n)
     return found
 

@@ -1,0 +1,54 @@
+"""An exact kernel against scikit-learn's approximate ones in front of the linear solver: ``python -m benchmarks.kernel.maps``.
+
+Seconds are of processor time, so that a busy machine does not matter.
+"""
+
+import argparse
+from typing import Any
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.pipeline import make_pipeline
+
+from benchmarks.common import Log, console, data_folder, processor_timed
+from benchmarks.kernel import sets
+from rankplane import NPSVOR
+
+C = 10.0
+SIZES = (300, 1000)
+
+
+def models(gamma: float) -> dict[str, Any]:
+    found: dict[str, Any] = {"linear": NPSVOR(C=C), "exact": NPSVOR(C=C, kernel="rbf", gamma=gamma, cache_size=2000)}
+    for kind in (Nystroem, RBFSampler):
+        for size in SIZES:
+            found[f"{kind.__name__} {size}"] = make_pipeline(kind(gamma=gamma, n_components=size, random_state=0), NPSVOR(C=C))
+    return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.kernel.maps", description=__doc__)
+    parser.add_argument("--data", help="folder of tables (default: ../shared/data if it is there)")
+    parser.add_argument(
+        "--sets", nargs="+", default=[*sets.TABLES, "californiahousing"], help="as benchmarks/kernel/sets.py names them"
+    )
+    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
+    options = parser.parse_args(arguments)
+    folder = data_folder(options.data)
+    log = Log("kernel")
+    for name in options.sets:
+        if reason := sets.why_not(name, folder):
+            console.print(reason)
+            continue
+        data = sets.load(name, folder)
+        X, X_test = (part.astype(np.float32) for part in (data.X, data.X_test))
+        for competitor, model in models(data.gamma).items():
+            seconds, _ = processor_timed(lambda m=model, rows=X, y=data.y: m.fit(rows, y))
+            mae = float(np.mean(np.abs(model.predict(X_test) - data.y_test)))
+            print(f"{data.name}: {competitor}: MAE {mae:.4f}, {seconds:.2f} s")
+            if not options.no_save:
+                log.write(kind="maps", data=data.describe(), competitor=competitor, C=C, mae=mae, seconds=seconds)
+
+
+if __name__ == "__main__":
+    main()
