@@ -2,6 +2,8 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+PAPER_ARGS ?=
+DATA ?= ../shared/data
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 VENV := .venv
@@ -17,10 +19,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench sanitize format clean
+.PHONY: help demo test lint bench paper paper-quick sanitize format clean
 
 help: ## Show this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/make \1	\2/p' Makefile | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1	\2/p' Makefile | expand -t 16
 
 demo: $(DONE)/package ## Train on sentences that people rated, and write build/demo.html about the model
 	@mkdir -p build; $(BIN)/rankplane demo -o build
@@ -30,6 +32,12 @@ test: $(DONE)/package $(DONE)/test ## Run the test suite (PYTEST_ARGS="-k name" 
 
 bench: $(DONE)/package $(DONE)/bench ## Measure fits against other programs (BENCH_ARGS for its options)
 	@$(BIN)/python -m benchmarks.fit.run $(BENCH_ARGS)
+
+paper: $(DONE)/package $(DONE)/paper ## Reproduce the paper, going on where the last run ended (DATA for its texts, PAPER_ARGS)
+	@$(BIN)/python -m experiments --data $(DATA) $(PAPER_ARGS)
+
+paper-quick: $(DONE)/package $(DONE)/paper ## The same on a few small samples, into build/paper-quick
+	@$(BIN)/python -m experiments --data $(DATA) --quick $(PAPER_ARGS)
 
 lint: $(DONE)/run $(DONE)/lint ## Check style, types, layers, and warnings of the C++ compiler
 	@$(BIN)/ruff check --quiet . && echo "ruff check: fine"
@@ -85,7 +93,7 @@ $(DONE)/package: $(DONE)/run $(CORE)
 	@$(BIN)/pip install -qq --no-build-isolation --no-deps --editable .
 	@touch $@
 
-$(DONE)/run $(DONE)/test $(DONE)/lint $(DONE)/bench: $(DONE)/%: $(DONE)/build
+$(DONE)/run $(DONE)/test $(DONE)/lint $(DONE)/bench $(DONE)/paper: $(DONE)/%: $(DONE)/build
 	@echo "installing what \"$*\" needs"
 	@$(call install,$*)
 	@touch $@
