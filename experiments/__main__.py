@@ -3,20 +3,14 @@
 import argparse
 import sys
 import warnings
-from pathlib import Path
-from types import ModuleType
 
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.common import console, data_folder
 from benchmarks.data import ROOT
-from experiments import linear_models
+from experiments import page
 from experiments.notebook import RESULTS, Notebook, carry_out
 from experiments.sets import Lab
-
-MODULES: tuple[ModuleType, ...] = (
-    linear_models,
-)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -28,19 +22,22 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--splits", type=int, help="splits per data set (default: 5, quick: 2)")
     parser.add_argument("--no-page", action="store_true", help="compute, but do not draw the page")
     options = parser.parse_args(arguments)
-    names = [module.__name__.rpartition(".")[2] for module in MODULES]
+    names = [module.__name__.rpartition(".")[2] for module in page.MODULES]
     for name in options.only:
         if name not in names:
             sys.exit(f"experiments: --only must name one of {', '.join(names)}. Got {name!r}.")
-    chosen = [module for module, name in zip(MODULES, names, strict=True) if not options.only or name in options.only]
+    chosen = [module for module, name in zip(page.MODULES, names, strict=True) if not options.only or name in options.only]
 
     lab = Lab(data_folder(options.data), options.quick, options.splits or (2 if options.quick else 5), tuple(options.sets))
     base = ROOT / "build" / "paper-quick" if options.quick else None
     notebook = Notebook(base / "results" if base else RESULTS)
     # At the paper's tolerance some planes of the largest C need more sweeps than others; what is left is in the lines.
     warnings.simplefilter("ignore", ConvergenceWarning)
-    n_done, n_all = carry_out(notebook, (job for module in chosen for job in module.jobs(lab)))
+    n_done, n_all = carry_out(notebook, (job for module in chosen for job in module.jobs(lab, notebook)))
     console.print(f"{n_done} results computed, {n_all - n_done} of {n_all} were there or left out.", highlight=False)
+    if not options.no_page:
+        written = page.write(notebook, base or ROOT / "docs")
+        console.print(f"Wrote {written.relative_to(ROOT)}.", highlight=False)
 
 
 if __name__ == "__main__":

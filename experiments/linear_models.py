@@ -3,19 +3,27 @@
 The table of the two rankers and the confusion matrices read the same lines.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from experiments import methods
-from experiments.notebook import Job, Line
-from experiments.sets import TEXT_SETS, Lab, by_seed
+from experiments.layout import join, measure_table, rank_row, table
+from experiments.notebook import Job, Line, Notebook
+from experiments.published import LINEAR_MAE, LINEAR_MSE, LINEAR_RANKS
+from experiments.sets import PAPER_NAMES, TEXT_SETS, TITLES, Lab, by_seed
+from experiments.summaries import Place, Samples, collect, errors_of, table_of
 
 EXPERIMENT = "linear_models"
 SETS = ("treebank_features", *TEXT_SETS)
 METHODS = tuple(methods.MODELS)
+FOUR = ("SVC", "SVR", "RedSVM", "NPSVOR")
+SHOWN = (*FOUR, "SVOR", "SVMOP")
+WORDS = """C by five folds, as in the paper; mean over the splits, with the interval that holds it at 95 %.
+"""
 
 
-def jobs(lab: Lab) -> Iterator[Job]:
+def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
     for name, split, seed in by_seed(lab, SETS):
         for method in METHODS:
             key = lab.key(name, split, seed, method=method, settings=settings(method))
@@ -33,3 +41,71 @@ def run(lab: Lab, name: str, split: str, seed: int, method: str) -> Line:
     result: dict[str, Any] = methods.shape(data) | {"C": search.best_C_, "cv_mae": round(search.best_score_, 5)}
     result |= methods.judged(data, best.predict(data.X_test))
     return result | {"n_support": int(best.n_support_.sum()), "processor_seconds": round(seconds, 3)}
+
+
+def section(notebook: Notebook, pictures: Path) -> str:
+    lines = [line for line in notebook.lines(EXPERIMENT) if line["method"] in SHOWN]
+    if not lines:
+        return ""
+    parts = ["## Linear models: SVC, SVR, RedSVM, NPSVOR, and SVOR and SVMOP\n", WORDS]
+    for measure, published in (("mae", LINEAR_MAE), ("mse", LINEAR_MSE)):
+        samples = collect(lines, measure)
+        places = ordered(samples)
+        parts += [f"### Test {measure.upper()}\n", measure_table(samples, places, SHOWN, published)]
+        parts += ["Average ranks, 1 is best:\n", ranks_table(samples, places, measure, published)]
+    parts.append(findings(collect(lines, "mae"), collect(lines, "mse")))
+    return "\n".join(parts)
+
+
+def ordered(samples: Samples) -> list[Place]:
+    """In the order of the paper's tables, the sets it does not have behind."""
+    names = [*SETS, *(name for name, _ in samples if name not in SETS)]
+    return sorted(samples, key=lambda place: (names.index(place[0]), place[1]))
+
+
+def honest(places: Iterable[Place]) -> list[Place]:
+    """Text sets, each with the split that keeps copies of a review together if it has copies."""
+    places = [place for place in places if place[1] != "given"]
+    return [place for place in places if place[1] == "review" or (place[0], "review") not in places]
+
+
+def plain(places: Iterable[Place]) -> list[Place]:
+    return [place for place in places if place[1] == "plain"]
+
+
+def ranks_table(samples: Samples, places: list[Place], measure: str, published: dict[str, dict[str, float]]) -> str:
+    gaps = ("", "")
+    shared = {PAPER_NAMES[name]: published[PAPER_NAMES[name]] for name, _ in plain(places) if name in PAPER_NAMES}
+    rows = [("as printed", "15 sets", *(f"{rank:.2f}" for rank in LINEAR_RANKS[measure].values()), *gaps)]
+    for title, errors in (("the paper's figures", table_of(published, FOUR)), ("the paper's figures, our sets", table_of(shared, FOUR))):
+        rows.append((*rank_row(title, "", errors), *gaps))
+    for title, chosen in (("ours, plain", plain(places)), ("ours, honest", honest(places))):
+        rows.append((*rank_row(title, "", errors_of(samples, chosen, FOUR)), *gaps))
+        rows.append(rank_row(f"{title}, all six", "", errors_of(samples, chosen, SHOWN)))
+    return table(("ranks of", "over", *SHOWN), [[cell.removeprefix(", ") for cell in row] for row in rows], left=2)
+
+
+def findings(mae: Samples, mse: Samples) -> str:
+    """What the lines say about the paper's claims."""
+    parts = []
+    for title, choose in (("plain", plain), ("honest", honest)):
+        for measure, samples in (("MAE", mae), ("MSE", mse)):
+            places = [p for p in choose(samples) if all(method in samples[p] for method in SHOWN)]
+            if not places:
+                continue
+            best = {p: min(SHOWN, key=lambda method, p=p: samples[p][method].mean) for p in places}
+            of_four = {p: min(FOUR, key=lambda method, p=p: samples[p][method].mean) for p in places}
+            n_best = sum(method == "NPSVOR" for method in of_four.values())
+            others = [f"{TITLES[p[0]]} ({method})" for p, method in of_four.items() if method != "NPSVOR"]
+            text = f"- {title} splits, {measure}: NPSVOR is the best of the paper's four on {n_best} of {len(places)} sets"
+            text += f"; elsewhere {join(others)}" if others else ""
+            winners = [f"{TITLES[p[0]]} ({method})" for p, method in best.items() if method in ("SVOR", "SVMOP")]
+            parts.append(text + (f". With SVOR and SVMOP in, these are best on {join(winners)}." if winners else "."))
+    copies = [
+        f"{TITLES[name]} {mae[name, 'plain']['NPSVOR'].mean:.3f} with copies and {mae[name, 'review']['NPSVOR'].mean:.3f} without"
+        for name, split in mae
+        if split == "review" and "NPSVOR" in mae[name, split] and "NPSVOR" in mae.get((name, "plain"), {})
+    ]
+    if copies:
+        parts.append(f"- What copies of training reviews among the test rows are worth, MAE of NPSVOR: {'; '.join(copies)}.")
+    return "\n".join(parts) + "\n"

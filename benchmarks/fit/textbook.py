@@ -47,7 +47,8 @@ def library() -> Any:
     return ctypes.CDLL(str(built))
 
 
-def run(data: Data, tol: float = 0.1, max_sweeps: int = 1000, seed: int = 0) -> Outcome:
+def solve(data: Data, C: float, tol: float, max_sweeps: int, seed: int) -> tuple[float, Any, Any, Any]:
+    """Seconds, weights and biases by (plane, column), duals by (plane, row), sweeps by plane."""
     if "textbook" not in data.prepared:
         data.prepared["textbook"] = (
             data.X.indptr.astype(np.int64),
@@ -64,14 +65,19 @@ def run(data: Data, tol: float = 0.1, max_sweeps: int = 1000, seed: int = 0) -> 
     def pointer(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
         return ctypes.c_void_p(array.ctypes.data)
 
-    def solve() -> None:
+    def work() -> None:
         library().textbook_npsvor(
             *(integer(n_rows), integer(n_columns), pointer(starts), pointer(columns), pointer(values)),
-            *(pointer(data.y), ctypes.c_int32(data.n_ranks), real(answers.C), real(answers.C), real(answers.EPSILON)),
+            *(pointer(data.y), ctypes.c_int32(data.n_ranks), real(C), real(C), real(answers.EPSILON)),
             *(real(tol), integer(max_sweeps), ctypes.c_uint64(seed), pointer(weights), pointer(duals), pointer(sweeps)),
         )
 
-    seconds, _ = timed(solve)
+    seconds, _ = timed(work)
+    return seconds, weights, duals, sweeps
+
+
+def run(data: Data, tol: float = 0.1, max_sweeps: int = 1000, seed: int = 0) -> Outcome:
+    seconds, weights, duals, sweeps = solve(data, answers.C, tol, max_sweeps, seed)
     objective = answers.dual("npsvor", data.X, data.y, data.n_ranks, duals.T)
     return from_weights(seconds, "npsvor", data, weights.T, dual_objective=float(objective.sum()), sweeps=[int(n) for n in sweeps])
 

@@ -1,0 +1,77 @@
+"""Words and tables of the page."""
+
+from collections.abc import Sequence
+from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.docs import table
+from experiments.sets import PAPER_NAMES, TITLES
+from experiments.summaries import Place, Sample, average_ranks
+
+SPLITS = {"plain": "plain", "review": "by review", "given": "the paper's"}
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def cell(sample: Sample | None, is_best: bool = False) -> str:
+    """Mean, half-width of its interval; the best in bold."""
+    if sample is None:
+        return ""
+    mean = f"**{sample.mean:.3f}**" if is_best else f"{sample.mean:.3f}"
+    return mean if sample.half_width is None else f"{mean} ± {sample.half_width:.3f}"
+
+
+def best_of(values: Sequence[float | None]) -> float | None:
+    known = [round(value, 3) for value in values if value is not None]
+    return min(known, default=None)
+
+
+def place_name(place: Place) -> tuple[str, str]:
+    return TITLES.get(place[0], place[0]), SPLITS.get(place[1], place[1])
+
+
+def join(words: Sequence[str]) -> str:
+    """In a sentence: a, b and c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
+
+
+def power(C: float) -> str:
+    """2^-3 rather than 0.125."""
+    exponent = log2(C)
+    return f"2^{exponent:.0f}" if exponent == round(exponent) else f"{C:g}"
+
+
+def measure_table(
+    samples: dict[Place, dict[str, Sample]],
+    places: Sequence[Place],
+    methods: Sequence[str],
+    published: dict[str, dict[str, float]],
+) -> str:
+    """Errors by place and method, each data set's published figures above ours; the best of a row in bold."""
+    rows: list[Sequence[str]] = []
+    shown: str | None = None
+    for place in places:
+        title, split = place_name(place)
+        in_paper = published.get(PAPER_NAMES.get(place[0], ""))
+        if in_paper is not None and place[0] != shown:
+            values = [in_paper.get(method) for method in methods]
+            best = best_of(values)
+            cells = [f"**{v:.3f}**" if v is not None and round(v, 3) == best else number(v) for v in values]
+            rows.append((title, "in the paper", *cells))
+        shown = place[0]
+        found = [samples[place].get(method) for method in methods]
+        best = best_of([None if sample is None else sample.mean for sample in found])
+        cells = [cell(sample, sample is not None and round(sample.mean, 3) == best) for sample in found]
+        rows.append((title, split, *cells))
+    return table(("data", "split", *methods), rows, left=2)
+
+
+def rank_row(title: str, split: str, errors: NDArray[np.float64]) -> tuple[str, ...]:
+    """Average ranks over so many sets."""
+    if not len(errors):
+        return (title, split, *("" for _ in range(errors.shape[1])))
+    return (title, f"{split}, {len(errors)} sets", *(f"{rank:.2f}" for rank in average_ranks(errors)))

@@ -1,0 +1,110 @@
+"""Past the paper: how error and time change with the number of training rows, up to all of 250,000 reviews.
+
+A fifth of the rows is for testing; training rows are the first so many of the rest, in shuffled order.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks.data import Data
+from experiments import beyond, drawing, methods
+from experiments.layout import number, table
+from experiments.notebook import Job, Line, Notebook, SkipError
+from experiments.sets import TITLES, Lab, split_rows, vectorised
+from experiments.summaries import collect
+
+EXPERIMENT = "learning_curves"
+SET = "tripadvisor_250k"
+SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+QUICK_SIZES = (300, 600, 1_200)
+REPEATED_UP_TO = 20_000  # larger samples vary little and cost more: one split
+N_SPLITS = 3
+# Method, preset, and the most rows that it is given.
+PAPER_METHODS = {"SVC": 200_000, "SVR": 200_000, "SVMOP": 200_000, "NPSVOR": 200_000}
+OTHERS = {
+    "NPSVOR calibrated": 200_000,
+    "Committee": 200_000,
+    "LIBLINEAR SVC": 50_000,
+    "fastText": 200_000,
+    "multinomial logistic": 20_000,
+}
+SHOWN = (*PAPER_METHODS, *OTHERS)
+WORDS = """TripAdvisor in its natural, skewed distribution: 50,000 rows for testing, up to all 200,000 others for training; mean of three splits up to 20,000 rows, one
+beyond. SVC, SVR, SVMOP and NPSVOR follow the paper's protocol and features, the others are those of the section above. Rivals stop where they would take too long.
+Seconds are processor time, vectorising included.
+"""
+
+
+def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
+    name = "generated" if lab.is_quick else SET
+    if not lab.has(name) or (lab.only_sets and name not in lab.only_sets):
+        return
+    for is_rival in (False, True):
+        for size in QUICK_SIZES if lab.is_quick else SIZES:
+            for seed in range(min(lab.n_splits, N_SPLITS) if size <= REPEATED_UP_TO else 1):
+                for method, most in (PAPER_METHODS | OTHERS).items():
+                    if lab.is_quick and method in beyond.RIVALS and method not in beyond.QUICK_RIVALS:
+                        continue
+                    if size <= most and (method in beyond.RIVALS) == is_rival:
+                        preset = "paper" if method in PAPER_METHODS else "default"
+                        settings = {"preset": preset, "test": 0.2, "size": size}
+                        key = lab.key(name, "plain", seed, method=method, settings=settings)
+                        yield Job(EXPERIMENT, key, partial(run, lab, name, seed, method, preset, size))
+
+
+def run(lab: Lab, name: str, seed: int, method: str, preset: str, size: int) -> Line:
+    module, options, _, _ = beyond.ALL.get(method, (None, {}, "", 0))
+    if module is not None and (reason := module.missing()):
+        raise SkipError(f"{method}: {reason}.")
+    data = sample(lab, name, seed, preset, size)
+    if method in PAPER_METHODS:
+        search, seconds = methods.tuned(data, method, seed)
+        found = methods.judged(data, search.predict(data.X_test))
+        result = {field: found[field] for field in ("accuracy", "mae", "mse")} | {"note": f"C = {search.best_C_:g}"}
+    else:
+        answer = beyond.answer(data, method, seed, module, options)
+        seconds = answer.seconds
+        result = (answer.measures(data) or {"accuracy": None, "mae": None, "mse": None}) | {"note": answer.note}
+    total = seconds + data.prepared["vectorise_seconds"]
+    return methods.shape(data) | result | {"size": size, "from_text": round(total, 3)}
+
+
+def sample(lab: Lab, name: str, seed: int, preset: str, size: int) -> Data:
+    """The first ``size`` training rows and all test rows; the last one made is kept."""
+    tag = f"{name} {seed} {preset} {size}"
+    if tag not in lab._matrices:
+        rated = lab.load(name)
+        train, test = split_rows(rated.ranks, None, seed)
+        lab._matrices.clear()
+        lab._matrices[tag] = vectorised(rated, train[:size], test, preset)
+    return lab._matrices[tag]
+
+
+def section(notebook: Notebook, pictures: Path) -> str:
+    lines = notebook.lines(EXPERIMENT)
+    if not lines:
+        return ""
+    # A place is a size here: collect means by (size, method).
+    by_size = [line | {"set": line["size"], "split": ""} for line in lines]
+    mae, mse, seconds = (collect(by_size, field) for field in ("mae", "mse", "from_text"))
+    shown = [method for method in SHOWN if any(method in by_method for by_method in mae.values())]
+    figure, panels = drawing.grid(2, 2, 4.6, 3.6)
+    for axes, samples, words in ((panels[0], mae, "test MAE"), (panels[1], seconds, "processor seconds, text to tuned model")):
+        for index, method in enumerate(shown):
+            points = sorted((size, by_method[method].mean) for (size, _), by_method in samples.items() if method in by_method)
+            axes.plot(*zip(*points, strict=True), label=method, **drawing.series(index))
+        axes.set(xscale="log", xlabel="training rows", ylabel=words)
+        axes.grid(alpha=0.3)
+    panels[1].set_yscale("log")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    picture = drawing.save(figure, pictures, "learning-curves", "Test MAE and time against the number of training rows")
+    sizes = sorted({size for size, _ in mae})
+    parts = [f"## Learning curves: {TITLES[lines[0]['set']]}\n", WORDS, picture]
+    for title, samples, digits in (("Test MAE", mae, 3), ("Test MSE", mse, 3), ("Seconds", seconds, 1)):
+        rows = []
+        for size in sizes:
+            by_method = samples.get((size, ""), {})
+            rows.append((f"{size:,}", *(number(by_method[m].mean, digits) if m in by_method else "" for m in shown)))
+        parts += [f"{title}:\n", table(("training rows", *shown), rows)]
+    return "\n".join(parts)

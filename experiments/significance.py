@@ -1,0 +1,101 @@
+"""Do the methods differ over the data sets? Friedman's and Nemenyi's tests, with diagrams of critical differences.
+
+Nothing is computed here: the tests read the paper's table and the lines of the other experiments.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments import beyond, drawing, linear_models
+from experiments.layout import number, table
+from experiments.linear_models import FOUR, honest, ordered, plain
+from experiments.notebook import Job, Notebook
+from experiments.published import LINEAR_MAE, LINEAR_MSE
+from experiments.sets import Lab
+from experiments.summaries import Verdict, cliques, collect, compare, errors_of, table_of
+
+WORDS = """Methods are ranked on every data set by their mean error over the splits. Friedman's test: could these ranks come from methods that do not differ? Nemenyi's
+test: methods whose average ranks are nearer than the critical difference (CD) are joined by a bar, and cannot be told apart at 95 % with so
+few sets. In the last family rivals have one split and ours have five.
+"""
+Family = tuple[str, Sequence[str], NDArray[np.float64]]
+
+
+def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
+    return iter(())
+
+
+def families(notebook: Notebook, measure: str) -> list[Family]:
+    """Title, methods, errors by (set, method)."""
+    paper = LINEAR_MAE if measure == "mae" else LINEAR_MSE
+    found: list[Family] = [("the paper's own figures", FOUR, table_of(paper, FOUR))]
+    linear = collect(notebook.lines(linear_models.EXPERIMENT), measure)
+    for title, choose in (("linear models here, plain splits", plain), ("linear models here, honest splits", honest)):
+        methods = linear_models.SHOWN
+        found.append((title, methods, errors_of(linear, choose(ordered(linear)), methods)))
+    past = collect(beyond.gathered(notebook), measure)
+    places = honest(ordered(past))
+    # A rival that has no answer on some set would take that set from all the others.
+    most = max((sum(method in past[place] for place in places) for method in beyond.ALL), default=0)
+    methods = [
+        method
+        for method in (*beyond.FROM_PAPER.values(), *beyond.ALL)
+        if most and sum(method in past[place] for place in places) >= 0.7 * most
+    ]
+    found.append(("past the paper, honest splits", methods, errors_of(past, places, methods)))
+    return [family for family in found if len(family[2]) >= 3 and len(family[1]) >= 3]
+
+
+def section(notebook: Notebook, pictures: Path) -> str:
+    parts = ["## Are the differences real?\n", WORDS]
+    for measure in ("mae", "mse"):
+        chosen = families(notebook, measure)
+        verdicts = [compare(errors) for _, _, errors in chosen]
+        figure, panels = drawing.grid(len(chosen), 1, 7.6, 1.75)
+        rows = []
+        for axes, (title, methods, _), verdict in zip(panels, chosen, verdicts, strict=True):
+            draw(axes, methods, verdict)
+            axes.set_title(f"{title} ({verdict.n_sets} sets), {measure.upper()}", loc="left")
+            order = np.argsort(verdict.ranks)
+            best = methods[order[0]]
+            beaten = [methods[i] for i in order[1:] if verdict.ranks[i] - verdict.ranks[order[0]] > verdict.critical_difference]
+            p_value = f"{verdict.p_value:.2g}"
+            gap = number(verdict.critical_difference, 2)
+            first = f"{best} ({verdict.ranks[order[0]]:.2f})"
+            rows.append((title, str(verdict.n_sets), p_value, gap, first, ", ".join(beaten) or "nobody"))
+        parts.append(drawing.save(figure, pictures, f"critical-difference-{measure}", f"Critical differences of average ranks, {measure.upper()}"))
+        head = (f"family, {measure.upper()}", "sets", "Friedman p", "CD", "best (average rank)", "better than, by Nemenyi")
+        parts.append(table(head, rows))
+    return "\n".join(parts)
+
+
+def draw(axes: Any, methods: Sequence[str], verdict: Verdict) -> None:
+    """Average ranks on a line, names to either side, bars over methods that do not differ."""
+    n = len(methods)
+    order = np.argsort(verdict.ranks, kind="stable")
+    ranks = verdict.ranks[order]
+    bars = cliques(list(ranks), verdict.critical_difference)
+    n_left = -(-n // 2)
+    drop = 0.22 * len(bars)
+    axes.set(xlim=(1 - 0.35 * n, n + 0.35 * n), ylim=(-0.9 - drop - 0.55 * n_left, 1.3))
+    axes.set_axis_off()
+    axes.plot([1, n], [0, 0], color="black", linewidth=1)
+    for tick in range(1, n + 1):
+        axes.plot([tick, tick], [0, 0.18], color="black", linewidth=1)
+        axes.text(tick, 0.3, str(tick), ha="center", va="bottom", fontsize=9)
+    axes.plot([1, 1 + verdict.critical_difference], [1.15, 1.15], color="black", linewidth=2)
+    axes.text(1 + verdict.critical_difference + 0.05, 1.15, f"CD = {verdict.critical_difference:.2f}", va="center", fontsize=9)
+    for i, rank in enumerate(ranks):
+        is_left = i < n_left
+        level = -0.55 - drop - 0.55 * (i if is_left else n - 1 - i)
+        end = 1 - 0.1 * n if is_left else n + 0.1 * n
+        axes.plot([rank, rank, end], [0, level, level], color="black", linewidth=0.8)
+        name = f"{methods[order[i]]} ({rank:.2f})"
+        axes.text(end + (-0.04 if is_left else 0.04), level, name, ha="right" if is_left else "left", va="center", fontsize=9)
+    for i, (first, last) in enumerate(bars):
+        y = -0.2 - 0.22 * i
+        axes.plot([ranks[first] - 0.05, ranks[last] + 0.05], [y, y], color=drawing.COLOURS[0], linewidth=4, solid_capstyle="round")

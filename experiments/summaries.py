@@ -1,0 +1,120 @@
+"""From lines to numbers: means over splits with their intervals, average ranks, and tests over data sets.
+
+Splits of one data set share rows, so their results vary less than those of independent samples would. The variance of a mean of n
+splits is taken as (1/n + test/train) times that of single splits (Nadeau and Bengio, *Inference for the generalization error*,
+2003).
+
+Over data sets: the Friedman test asks whether the methods' ranks differ at all; by the Nemenyi test two methods differ when their
+average ranks are a critical difference apart (Demsar, *Statistical comparisons of classifiers over multiple data sets*, 2006).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from experiments.notebook import Line
+
+LEVEL = 0.95
+
+
+@dataclass
+class Sample:
+    """A measure of one method on the splits of one data set, by seed."""
+
+    values: dict[int, float] = field(default_factory=dict)
+    test_per_train: float = 0.25
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(list(self.values.values())))
+
+    @property
+    def half_width(self) -> float | None:
+        return half_width(list(self.values.values()), self.test_per_train)
+
+
+def half_width(values: Sequence[float], test_per_train: float) -> float | None:
+    """Of the interval that holds the mean with probability ``LEVEL``; None for a single value."""
+    n = len(values)
+    if n < 2:
+        return None
+    variance = float(np.var(values, ddof=1)) * (1 / n + test_per_train)
+    return float(stats.t.ppf(0.5 + LEVEL / 2, n - 1) * np.sqrt(variance))
+
+
+Place = tuple[str, str]  # a data set and how it is split
+Samples = dict[Place, dict[str, Sample]]
+
+
+def collect(lines: Iterable[Line], measure: str) -> Samples:
+    """Samples by place and method; the last line of a seed counts."""
+    found: Samples = {}
+    for line in lines:
+        if line.get(measure) is None:
+            continue
+        sample = found.setdefault((line["set"], line["split"]), {}).setdefault(line["method"], Sample())
+        sample.values[line["seed"]] = line[measure]
+        if line.get("train_rows"):
+            sample.test_per_train = line["test_rows"] / line["train_rows"]
+    return found
+
+
+def difference(a: Sample, b: Sample) -> tuple[float, float | None]:
+    """Mean of a - b over the seeds that both have, and the half-width of its interval: pairs see the same split."""
+    shared = sorted(a.values.keys() & b.values.keys())
+    differences = [a.values[seed] - b.values[seed] for seed in shared]
+    return float(np.mean(differences)), half_width(differences, a.test_per_train)
+
+
+def errors_of(samples: Samples, places: Iterable[Place], methods: Sequence[str]) -> NDArray[np.float64]:
+    """Means by (place, method); places where a method is missing are left out."""
+    rows = [[samples[p][m].mean for m in methods] for p in places if p in samples and all(m in samples[p] for m in methods)]
+    return np.array(rows).reshape(-1, len(methods))
+
+
+def table_of(published: Mapping[str, Mapping[str, float]], methods: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([[row[method] for method in methods] for row in published.values()])
+
+
+def average_ranks(errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 is the smallest error; equal errors share their ranks."""
+    return np.asarray(stats.rankdata(errors, axis=1).mean(axis=0))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Friedman's test, and the distance of average ranks from which two methods differ."""
+
+    ranks: NDArray[np.float64]
+    p_value: float
+    critical_difference: float
+    n_sets: int
+
+
+def compare(errors: NDArray[np.float64]) -> Verdict:
+    n_sets, n_methods = errors.shape
+    ranks = average_ranks(errors)
+    if n_methods < 3:
+        p_value = float(stats.wilcoxon(errors[:, 0], errors[:, 1]).pvalue)
+    else:
+        p_value = float(stats.friedmanchisquare(*errors.T).pvalue)
+    return Verdict(ranks, p_value, critical_difference(n_methods, n_sets), n_sets)
+
+
+def critical_difference(n_methods: int, n_sets: int) -> float:
+    quantile = stats.studentized_range.ppf(LEVEL, n_methods, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_sets)))
+
+
+def cliques(ranks: Sequence[float], critical: float) -> list[tuple[int, int]]:
+    """Runs of methods, in the order of their ranks, no two of which differ; only those not inside another."""
+    ordered = sorted(ranks)
+    found: list[tuple[int, int]] = []
+    for first in range(len(ordered)):
+        last = max(i for i in range(first, len(ordered)) if ordered[i] - ordered[first] <= critical)
+        if last > first and not any(a <= first and last <= b for a, b in found):
+            found.append((first, last))
+    return found
