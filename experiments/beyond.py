@@ -83,7 +83,9 @@ def answer(data: Data, method: str, seed: int, module: Any, options: dict[str, A
 def gathered(notebook: Notebook) -> list[Line]:
     """The lines of this experiment, and those of NPSVOR as in the paper."""
     before = notebook.lines(linear_models.EXPERIMENT)
-    kept = [line | {"method": FROM_PAPER[line["method"]]} for line in before if line["method"] in FROM_PAPER and line["set"] in TITLES]
+    kept = [
+        line | {"method": FROM_PAPER[line["method"]]} for line in before if line["method"] in FROM_PAPER and line["set"] in TITLES
+    ]
     return [*(line for line in kept if line["split"] != "given"), *notebook.lines(EXPERIMENT)]
 
 
@@ -95,7 +97,11 @@ def section(notebook: Notebook, pictures: Path) -> str:
     parts = ["## Past the paper\n", WORDS]
     for measure in ("mae", "mse"):
         samples = collect(lines, measure)
-        parts += [f"### Test {measure.upper()}\n", measure_table(samples, ordered(samples), shown, {}), findings(samples, shown, measure)]
+        parts += [
+            f"### Test {measure.upper()}\n",
+            measure_table(samples, ordered(samples), shown, {}),
+            findings(samples, shown, measure),
+        ]
     accuracy = collect(lines, "accuracy")
     rows = []
     for place in ordered(accuracy):

@@ -45,8 +45,8 @@ def run(lab: Lab, name: str) -> Line:
 def section(notebook: Notebook, pictures: Path) -> str:
     rows: list[tuple[str, ...]] = []
     found = {line["set"]: line for line in notebook.lines(EXPERIMENT)}
-    for name in [name for name in (*SETS, *found) if name in found]:
-        line = found.pop(name)
+    for name in sorted(found, key=lambda name: SETS.index(name) if name in SETS else len(SETS)):
+        line = found[name]
         if name in PAPER_NAMES:
             paper = STATISTICS[PAPER_NAMES[name]]
             sizes = (f"{value:,}" for value in paper[:3])

@@ -21,13 +21,23 @@ EXPERIMENT = "decision_regions"
 SEED = 0
 N_PER_RANK = 30
 SLOPES = (-0.55, 0.0, 0.55)
-ODD_POINTS = ((-1.15, -0.95, 0), (-1.15, 0.95, 2))  # x, y, rank: P1 and P2 of the paper
+ODD_POINTS = ((-1.9, -0.9, 0), (-1.9, 0.9, 2))  # x, y, rank: P1 and P2 of the paper
 RANKERS = {"r_old: the nearest plane": rankers.nearest, "r_new: boundaries counted": rankers.ordered}
-LIMITS = (-2.2, 4.4, -2.6, 2.6)
+LIMITS = (-2.6, 4.4, -2.6, 2.6)
 
 
 def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    key = {"set": "toy", "seed": SEED, "settings": {"per_rank": N_PER_RANK, "slopes": list(SLOPES), "C": 1.0, "epsilon": 0.1}}
+    key = {
+        "set": "toy",
+        "seed": SEED,
+        "settings": {
+            "per_rank": N_PER_RANK,
+            "slopes": list(SLOPES),
+            "odd": [list(odd) for odd in ODD_POINTS],
+            "C": 1.0,
+            "epsilon": 0.1,
+        },
+    }
     yield Job(EXPERIMENT, key, run)
 
 
@@ -60,7 +70,7 @@ def run() -> Line:
     }
 
 
-def lattice(n: int = 300) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def lattice(n: int = 160) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     x, y = np.meshgrid(np.linspace(*LIMITS[:2], n), np.linspace(*LIMITS[2:], n))
     return np.column_stack([x.ravel(), y.ravel()]), x, y
 
@@ -90,7 +100,7 @@ def draw(axes: Any, line: Line, ranker: Any) -> None:
     weights, offsets = np.array(line["weights"]), np.array(line["offsets"])
     regions = ranker(positions @ weights.T + offsets).reshape(x.shape)
     # Lightness tells the regions apart in grey, hatching where that is not enough.
-    fills = ("#fbe3d6", "#ffffff", "#b9d4ea")
+    fills = ("#d3e6f4", "#ffffff", "#b5ded0")
     axes.contourf(x, y, regions, levels=[-0.5, 0.5, 1.5, 2.5], colors=fills, hatches=["//", None, None])
     axes.contour(x, y, regions, levels=[0.5, 1.5], colors="grey", linewidths=0.8)
     edge = np.array(LIMITS[:2])
@@ -101,7 +111,9 @@ def draw(axes: Any, line: Line, ranker: Any) -> None:
     for rank, marker in enumerate("soD"):
         of_rank = points[points[:, 2] == rank]
         colour = drawing.COLOURS[rank]
-        axes.scatter(*of_rank[:, :2].T, marker=marker, s=18, color=colour, edgecolors="black", linewidths=0.5, label=f"rank {rank + 1}")
+        axes.scatter(
+            *of_rank[:, :2].T, marker=marker, s=18, color=colour, edgecolors="black", linewidths=0.5, label=f"rank {rank + 1}"
+        )
     for name, (px, py, _) in zip(("P1", "P2"), ODD_POINTS, strict=True):
         axes.annotate(name, (px, py), xytext=(6, 5), textcoords="offset points", fontweight="bold")
     axes.set(xlim=LIMITS[:2], ylim=LIMITS[2:], xticks=[], yticks=[])

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.data import Data
+from benchmarks.fit.plots import plain_ticks
 from experiments import beyond, drawing, methods
 from experiments.layout import number, table
 from experiments.notebook import Job, Line, Notebook, SkipError
@@ -90,13 +91,15 @@ def section(notebook: Notebook, pictures: Path) -> str:
     mae, mse, seconds = (collect(by_size, field) for field in ("mae", "mse", "from_text"))
     shown = [method for method in SHOWN if any(method in by_method for by_method in mae.values())]
     figure, panels = drawing.grid(2, 2, 4.6, 3.6)
-    for axes, samples, words in ((panels[0], mae, "test MAE"), (panels[1], seconds, "processor seconds, text to tuned model")):
+    for axes, samples, words in ((panels[0], mae, "test MAE"), (panels[1], seconds, "processor seconds")):
         for index, method in enumerate(shown):
             points = sorted((size, by_method[method].mean) for (size, _), by_method in samples.items() if method in by_method)
             axes.plot(*zip(*points, strict=True), label=method, **drawing.series(index))
         axes.set(xscale="log", xlabel="training rows", ylabel=words)
         axes.grid(alpha=0.3)
-    panels[1].set_yscale("log")
+        plain_ticks(axes.xaxis)
+    panels[0].set_title("Error")
+    panels[1].set(yscale="log", title="From text to tuned model")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     picture = drawing.save(figure, pictures, "learning-curves", "Test MAE and time against the number of training rows")
     sizes = sorted({size for size, _ in mae})

@@ -77,7 +77,10 @@ def ranks_table(samples: Samples, places: list[Place], measure: str, published: 
     gaps = ("", "")
     shared = {PAPER_NAMES[name]: published[PAPER_NAMES[name]] for name, _ in plain(places) if name in PAPER_NAMES}
     rows = [("as printed", "15 sets", *(f"{rank:.2f}" for rank in LINEAR_RANKS[measure].values()), *gaps)]
-    for title, errors in (("the paper's figures", table_of(published, FOUR)), ("the paper's figures, our sets", table_of(shared, FOUR))):
+    for title, errors in (
+        ("the paper's figures", table_of(published, FOUR)),
+        ("the paper's figures, our sets", table_of(shared, FOUR)),
+    ):
         rows.append((*rank_row(title, "", errors), *gaps))
     for title, chosen in (("ours, plain", plain(places)), ("ours, honest", honest(places))):
         rows.append((*rank_row(title, "", errors_of(samples, chosen, FOUR)), *gaps))

@@ -76,4 +76,9 @@ def tuned(data: Data, method: str, seed: int, **search: Any) -> tuple[Any, float
 
 
 def shape(data: Data) -> dict[str, int]:
-    return {"train_rows": data.X.shape[0], "test_rows": data.X_test.shape[0], "columns": data.X.shape[1], "entries": int(data.X.nnz)}
+    return {
+        "train_rows": data.X.shape[0],
+        "test_rows": data.X_test.shape[0],
+        "columns": data.X.shape[1],
+        "entries": int(data.X.nnz),
+    }

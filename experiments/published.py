@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 
-
 class Statistics(NamedTuple):
     rows: int
     columns: int

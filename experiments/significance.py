@@ -55,7 +55,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
     for measure in ("mae", "mse"):
         chosen = families(notebook, measure)
         verdicts = [compare(errors) for _, _, errors in chosen]
-        figure, panels = drawing.grid(len(chosen), 1, 7.6, 1.75)
+        figure, panels = drawing.grid(len(chosen), 1, 7.6, 1.95)
         rows = []
         for axes, (title, methods, _), verdict in zip(panels, chosen, verdicts, strict=True):
             draw(axes, methods, verdict)
@@ -67,7 +67,11 @@ def section(notebook: Notebook, pictures: Path) -> str:
             gap = number(verdict.critical_difference, 2)
             first = f"{best} ({verdict.ranks[order[0]]:.2f})"
             rows.append((title, str(verdict.n_sets), p_value, gap, first, ", ".join(beaten) or "nobody"))
-        parts.append(drawing.save(figure, pictures, f"critical-difference-{measure}", f"Critical differences of average ranks, {measure.upper()}"))
+        parts.append(
+            drawing.save(
+                figure, pictures, f"critical-difference-{measure}", f"Critical differences of average ranks, {measure.upper()}"
+            )
+        )
         head = (f"family, {measure.upper()}", "sets", "Friedman p", "CD", "best (average rank)", "better than, by Nemenyi")
         parts.append(table(head, rows))
     return "\n".join(parts)
@@ -81,7 +85,7 @@ def draw(axes: Any, methods: Sequence[str], verdict: Verdict) -> None:
     bars = cliques(list(ranks), verdict.critical_difference)
     n_left = -(-n // 2)
     drop = 0.22 * len(bars)
-    axes.set(xlim=(1 - 0.35 * n, n + 0.35 * n), ylim=(-0.9 - drop - 0.55 * n_left, 1.3))
+    axes.set(xlim=(1 - 0.35 * n, n + 0.35 * n), ylim=(-0.9 - drop - 0.55 * n_left, 1.6))
     axes.set_axis_off()
     axes.plot([1, n], [0, 0], color="black", linewidth=1)
     for tick in range(1, n + 1):

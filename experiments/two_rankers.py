@@ -21,7 +21,9 @@ def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
 
 
 def section(notebook: Notebook, pictures: Path) -> str:
-    lines = [line | {"method": NAMES[line["method"]]} for line in notebook.lines(linear_models.EXPERIMENT) if line["method"] in NAMES]
+    lines = [
+        line | {"method": NAMES[line["method"]]} for line in notebook.lines(linear_models.EXPERIMENT) if line["method"] in NAMES
+    ]
     if not lines:
         return ""
     parts = ["## Two prediction functions: r_old and r_new\n"]
