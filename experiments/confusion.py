@@ -18,8 +18,8 @@ from experiments.sets import TITLES, Lab
 from experiments.summaries import Place
 
 PLACES: tuple[Place, ...] = (("mobilephone", "plain"), ("mobilephone", "review"), ("tripadvisor", "plain"))
-WORDS = """The paper shows Mobilephone and Cameras; TripAdvisor stands in for Cameras, which we do not have. Rows are true ranks, each
-adding up to 100 %; columns are answers. Counts of all splits together.
+WORDS = """The paper shows Mobilephone and Cameras; TripAdvisor stands in for Cameras, which we do not have. Rows are true
+ranks, each adding up to 100 %; columns are answers. Counts of all splits together.
 """
 
 

@@ -12,12 +12,13 @@ from experiments.sets import FEATURE_FILES, PAPER_NAMES, TEXT_SETS, TITLES, Lab,
 
 EXPERIMENT = "data_statistics"
 SETS = ("treebank_features", *TEXT_SETS, "tripadvisor_250k")
-WORDS = """Columns and entries are those of all rows with the preset `paper`: stop words dropped, Snowball stems, words and pairs, in at least 3
-rows and at most half of them. *copies* are rows whose `review_id` an earlier row has, *same text* rows whose text an earlier row has.
+WORDS = """Columns and entries are those of all rows with the preset `paper`: stop words dropped, Snowball stems, words and
+pairs, in at least 3 rows and at most half of them. *copies* are rows whose `review_id` an earlier row has, *same text* rows
+whose text an earlier row has.
 """
-WHY = """Our files of the Amazon sets and TripAdvisor are balanced samples made the same way from the same sources, not the authors' own; rows differ by
-a few and texts by which were drawn. Columns differ because stop word lists and stemmers do. The authors' own features of Treebank count fewer columns: 8,569
-are what is left without most pairs.
+WHY = """Our files of the Amazon sets and TripAdvisor are balanced samples made the same way from the same sources, not the
+authors' own; rows differ by a few and texts by which were drawn. Columns differ because stop word lists and stemmers do. The
+authors' own features of Treebank count fewer columns: 8,569 are what is left without most pairs.
 """
 
 

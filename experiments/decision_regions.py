@@ -89,8 +89,8 @@ def section(notebook: Notebook, pictures: Path) -> str:
     rows = [(name, str(line["wrong"][name]), *(str(rank) for rank in line["odd"][name])) for name in RANKERS]
     head = ("prediction function", f"wrong of {len(line['points'])}", "P1, rank 1, gets", "P2, rank 3, gets")
     words = (
-        f"The two differ on {100 * line['differ']:.0f} % of the area shown, by two ranks on {100 * line['differ_by_two']:.0f} %. The paper's "
-        "figure holds: where planes cross, the nearest plane may belong to the other end of the scale.\n"
+        f"The two differ on {100 * line['differ']:.0f} % of the area shown, by two ranks on {100 * line['differ_by_two']:.0f} %. "
+        "The paper's figure holds: where planes cross, the nearest plane may belong to the other end of the scale.\n"
     )
     return "\n".join(["## Decision regions of both prediction functions\n", shown, table(head, rows), words])
 

@@ -1,7 +1,8 @@
 """The figure of DCD-1 against DCD-2: relative distance to the dual optimum over time, plane of rank 3, C = 1, epsilon = 0.1.
 
-A point is a run that ends after so many sweeps: runs of one seed take the same steps, so together they are one descent. Both are tables of one solver, so what differs is only what the paper says differs: DCD-1 visits a row of the plane's own rank
-twice, once for either side.
+A point is a run that ends after so many sweeps: runs of one seed take the same steps, so together they are one descent. Both are
+tables of one solver, so what differs is only what the paper says differs: DCD-1 visits a row of the plane's own rank twice,
+once for either side.
 """
 
 import warnings
@@ -32,8 +33,9 @@ N_ROUNDS = 3
 TOL = 1e-6
 SWEEPS = (1, 2, 3, 4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128)
 TARGETS = (1e-2, 1e-4)
-WORDS = """Training rows of the plain split, one thread, values in double; best of three runs. The optimum is a run to a relative violation of 1e-8. Algorithm 1 of the paper
-has no shrinking, Algorithm 2 has; here are all four, in one solver, so that only the variables differ. The paper: *DCD-2 is significantly faster than DCD-1*.
+WORDS = """Training rows of the plain split, one thread, values in double; best of three runs. The optimum is a run to a
+relative violation of 1e-8. Algorithm 1 of the paper has no shrinking, Algorithm 2 has; here are all four, in one solver, so
+that only the variables differ. The paper: *DCD-2 is significantly faster than DCD-1*.
 """
 
 

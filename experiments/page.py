@@ -42,9 +42,9 @@ MODULES: tuple[ModuleType, ...] = (
 )
 INTRODUCTION = """# The paper, reproduced
 
-*A Novel Large-scale Ordinal Regression Model* (Shi, Wang, Shen, Niu), table by table and figure by figure, and past it. Drawn by
-`python -m experiments.page` from the JSON lines in `experiments/results/`: no number on this page is typed by hand. `make paper
-DATA=../shared/data` computes what is missing and draws it again, `make paper-quick` does all of it on small samples.
+*A Novel Large-scale Ordinal Regression Model* (Shi, Wang, Shen, Niu), table by table and figure by figure, and past it. Drawn
+by `python -m experiments.page` from the JSON lines in `experiments/results/`: no number on this page is typed by hand. `make
+paper DATA=../shared/data` computes what is missing and draws it again, `make paper-quick` does all of it on small samples.
 """
 
 

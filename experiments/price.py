@@ -11,8 +11,8 @@ from experiments.notebook import Job, Line, Notebook
 from experiments.sets import TEXT_SETS, TITLES, Lab, by_seed
 
 EXPERIMENT = "price"
-WORDS = """Trained on the training rows and judged on the test rows for every C, as in the paper (one split per set). The paper: *MAE of NPSVOR changes
-stably with C; for C above 0.1 it is obviously better than the other three.*
+WORDS = """Trained on the training rows and judged on the test rows for every C, as in the paper (one split per set). The paper:
+*MAE of NPSVOR changes stably with C; for C above 0.1 it is obviously better than the other three.*
 """
 
 

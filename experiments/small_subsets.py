@@ -29,8 +29,8 @@ SHOWN = (*KERNEL_METHODS, LINEAR)
 GAMMAS = [2.0**k for k in range(-8, 1)]
 QUICK_GAMMAS = [2.0**-4, 2.0**-1]
 TEST_SHARE = 0.3
-WORDS = """RBF kernel, C from 2^-5 to 2^5 and gamma from 2^-8 to 1 by five folds; *linear NPSVOR* as above. A tenth of Video, Tablets, Mobilephone, TripAdvisor and LargeMovie,
-all of Treebank and MovieReview, one split of 70 % to 30 %.
+WORDS = """RBF kernel, C from 2^-5 to 2^5 and gamma from 2^-8 to 1 by five folds; *linear NPSVOR* as above. A tenth of Video,
+Tablets, Mobilephone, TripAdvisor and LargeMovie, all of Treebank and MovieReview, one split of 70 % to 30 %.
 """
 
 

@@ -14,8 +14,8 @@ EXPERIMENT = "two_prices"
 GRID = [2.0**k for k in range(-8, 6)]
 QUICK_GRID = [2.0**k for k in range(-4, 3, 2)]
 N_SPLITS = 3
-WORDS = """log2 of both from -8 to 5: 196 pairs by five folds, against the 14 with C1 = C2. The paper gives no figures, but finds that
-*tuning these two parameters makes some improvement, but this improvement is not obvious*.
+WORDS = """log2 of both from -8 to 5: 196 pairs by five folds, against the 14 with C1 = C2. The paper gives no figures, but
+finds that *tuning these two parameters makes some improvement, but this improvement is not obvious*.
 """
 
 
