@@ -2,9 +2,6 @@
 
 import argparse
 import sys
-import warnings
-
-from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.common import console, data_folder
 from benchmarks.data import ROOT
@@ -31,8 +28,6 @@ def main(arguments: list[str] | None = None) -> None:
     lab = Lab(data_folder(options.data), options.quick, options.splits or (2 if options.quick else 5), tuple(options.sets))
     base = ROOT / "build" / "paper-quick" if options.quick else None
     notebook = Notebook(base / "results" if base else RESULTS)
-    # At the paper's tolerance some planes of the largest C need more sweeps than others; what is left is in the lines.
-    warnings.simplefilter("ignore", ConvergenceWarning)
     n_done, n_all = carry_out(notebook, (job for module in chosen for job in module.jobs(lab, notebook)))
     console.print(f"{n_done} results computed, {n_all - n_done} of {n_all} were there or left out.", highlight=False)
     if not options.no_page:

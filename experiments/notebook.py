@@ -7,11 +7,14 @@ file already is done.
 import json
 import subprocess
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.common import console, git, machine, progress
 from benchmarks.data import ROOT
@@ -85,7 +88,9 @@ def carry_out(notebook: Notebook, jobs: Iterable[Job]) -> tuple[int, int]:
     open_jobs = [job for job in jobs if not notebook.has(job)]
     reasons: dict[str, None] = {}
     n_done = 0
-    with progress("paper", max(1, len(open_jobs))) as advance:
+    with progress("paper", max(1, len(open_jobs))) as advance, warnings.catch_warnings():
+        # Some solves end at their limit of sweeps on purpose, such as the points of a descent.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         for job in open_jobs:
             advance(f"{n_done + 1} of {len(open_jobs)}, {job.title}")
             if notebook.has(job):  # two experiments may share a line

@@ -72,11 +72,11 @@ def difference(a: Sample, b: Sample) -> tuple[float, float | None]:
 def errors_of(samples: Samples, places: Iterable[Place], methods: Sequence[str]) -> NDArray[np.float64]:
     """Means by (place, method); places where a method is missing are left out."""
     rows = [[samples[p][m].mean for m in methods] for p in places if p in samples and all(m in samples[p] for m in methods)]
-    return np.array(rows).reshape(-1, len(methods))
+    return np.array(rows).reshape(len(rows), len(methods))
 
 
 def table_of(published: Mapping[str, Mapping[str, float]], methods: Sequence[str]) -> NDArray[np.float64]:
-    return np.array([[row[method] for method in methods] for row in published.values()])
+    return np.array([[row[method] for method in methods] for row in published.values()]).reshape(len(published), len(methods))
 
 
 def average_ranks(errors: NDArray[np.float64]) -> NDArray[np.float64]:

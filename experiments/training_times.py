@@ -102,6 +102,7 @@ def findings(lines: dict[str, Line]) -> str:
         ratios = [seconds[rival] / seconds[model] for seconds in best.values() if rival in seconds]
         if ratios:
             parts.append(
-                f"- {rival} takes {min(ratios):.1f} to {max(ratios):.1f} times as long as our {model}, median {np.median(ratios):.1f}"
+                f"- {rival} takes {min(ratios):.1f} to {max(ratios):.1f} times as long as our {model}, "
+                f"median {np.median(ratios):.1f}."
             )
     return "\n".join(parts) + "\n"

@@ -1,0 +1,193 @@
+"""The machinery of the experiments, on made data: splits, result lines, statistics, and a page from few lines."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_squared_error
+
+from experiments import decision_regions, linear_models, methods, published, summaries
+from experiments.layout import join, measure_table, power
+from experiments.notebook import Job, Notebook, SkipError, carry_out
+from experiments.sets import Lab, RatedSet, by_seed, split_rows, vectorised
+from experiments.summaries import Sample, average_ranks, cliques, collect, compare, critical_difference, difference
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_splits_keep_copies_together_and_shares():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 150, 600)
+    ranks = np.arange(150)[groups] % 5
+    for seed in range(3):
+        train, test = split_rows(ranks, groups, seed)
+        assert not set(groups[train]) & set(groups[test])
+        assert sorted([*train, *test]) == list(range(600))
+        assert 0.15 < len(test) / 600 < 0.25
+        plain_train, plain_test = split_rows(ranks, None, seed)
+        assert len(plain_test) == 120
+        np.testing.assert_allclose(np.bincount(ranks[plain_test]) / 120, np.bincount(ranks) / 600, atol=0.02)
+        assert sorted([*plain_train, *plain_test]) == list(range(600))
+
+
+def test_columns_are_learnt_from_training_rows_only():
+    texts = ["fine fine thing", "poor thing", "fine sort", "poor sort"] * 5 + ["unheard unheard"] * 4
+    rated = RatedSet("made", texts, np.array([0, 1] * 12, dtype=np.int32), None)
+    data = vectorised(rated, np.arange(20), np.arange(20, 24), "default")
+    assert data.X_test.nnz == 0
+    assert data.X.shape[0] == 20
+
+
+def test_a_set_that_is_not_there_is_left_out_by_name(tmp_path, capsys):
+    lab = Lab(tmp_path)
+    assert lab.sets(("video", "largemovie")) == []
+    said = capsys.readouterr().err
+    assert "Video is left out: there is no video.parquet" in said
+    lab.sets(("video",))
+    assert "Video" not in capsys.readouterr().err, "named once"
+
+
+def test_first_split_of_every_set_comes_first():
+    lab = Lab(None, is_quick=True, n_splits=2)
+    assert [seed for _, _, seed in by_seed(lab, ())] == [0, 1]
+
+
+def test_results_are_computed_once(tmp_path):
+    calls = []
+
+    def work():
+        calls.append(1)
+        return {"mae": 0.5}
+
+    jobs = [Job("made", {"set": "a", "seed": seed, "settings": {"tol": 0.1}}, work) for seed in range(3)]
+    assert carry_out(Notebook(tmp_path), jobs) == (3, 3)
+    assert carry_out(Notebook(tmp_path), jobs) == (0, 3)
+    other = Job("made", {"set": "a", "seed": 0, "settings": {"tol": 0.01}}, work)
+    assert carry_out(Notebook(tmp_path), [*jobs, other, other]) == (1, 5)
+    assert len(calls) == 4
+    lines = [json.loads(line) for line in (tmp_path / "made.jsonl").read_text().splitlines()]
+    assert all({"commit", "seconds", "run", "machine"} <= line.keys() for line in lines)
+    assert Notebook(tmp_path).lines("made", seed=0) == [lines[0], lines[3]]
+
+
+def test_what_cannot_be_done_is_said_and_leaves_no_line(tmp_path, capsys):
+    def work():
+        raise SkipError("mord is not installed.")
+
+    assert carry_out(Notebook(tmp_path), [Job("made", {"seed": seed}, work) for seed in range(2)]) == (0, 2)
+    assert capsys.readouterr().err.count("mord is not installed") == 1
+    assert not (tmp_path / "made.jsonl").exists()
+
+
+def test_measures_come_from_the_confusion_matrix():
+    rng = np.random.default_rng(0)
+    truth, answers = rng.integers(0, 4, 200), rng.integers(0, 4, 200)
+    counts = methods.confusion(truth, answers, 4)
+    np.testing.assert_array_equal(counts, confusion_matrix(truth, answers))
+    found = methods.measures(counts)
+    assert found["mae"] == pytest.approx(mean_absolute_error(truth, answers), abs=1e-5)
+    assert found["mse"] == pytest.approx(mean_squared_error(truth, answers), abs=1e-5)
+    assert found["accuracy"] == pytest.approx(np.mean(truth == answers), abs=1e-5)
+
+
+def test_intervals_widen_for_splits_that_share_rows():
+    sample = Sample({0: 1.0, 1: 2.0, 2: 3.0}, test_per_train=0.25)
+    assert sample.mean == 2.0
+    # t(0.975, 2) = 4.303, variance 1, 1/3 + 1/4
+    assert sample.half_width == pytest.approx(4.3027 * np.sqrt(7 / 12), rel=1e-4)
+    assert Sample({0: 1.0}).half_width is None
+    mean, half = difference(Sample({0: 1.0, 1: 2.0, 5: 9.0}), Sample({0: 0.5, 1: 1.5}))
+    assert mean == 0.5
+    assert half == 0.0
+
+
+def test_critical_differences_are_those_of_the_tables():
+    """Demsar (2006): q = 2.569 for four methods, 2.850 for six."""
+    assert critical_difference(4, 15) == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 15)), abs=1e-3)
+    assert critical_difference(6, 10) == pytest.approx(2.850 * np.sqrt(6 * 7 / (6 * 10)), abs=1e-3)
+
+
+def test_cliques_are_the_widest_runs():
+    assert cliques([1.0, 1.5, 2.4, 4.0], 1.0) == [(0, 1), (1, 2)]
+    assert cliques([1.0, 1.5, 1.9], 1.0) == [(0, 2)]
+    assert cliques([1.0, 3.0], 1.0) == []
+
+
+def test_average_ranks_share_ties():
+    np.testing.assert_allclose(average_ranks(np.array([[1.0, 1.0, 2.0], [3.0, 1.0, 2.0]])), [2.25, 1.25, 2.5])
+
+
+def test_the_papers_average_ranks_follow_from_its_figures():
+    """A slip in the transcription would show: printed ranks differ from recomputed ones by the handling of ties only."""
+    for table, printed in (
+        (published.LINEAR_MAE, published.LINEAR_RANKS["mae"]),
+        (published.LINEAR_MSE, published.LINEAR_RANKS["mse"]),
+    ):
+        assert len(table) == 15
+        verdict = compare(summaries.table_of(table, list(printed)))
+        np.testing.assert_allclose(verdict.ranks, list(printed.values()), atol=0.07)
+        assert verdict.p_value < 1e-4
+    for table, printed in (
+        (published.SMALL_MAE, published.SMALL_RANKS["mae"]),
+        (published.SMALL_MSE, published.SMALL_RANKS["mse"]),
+    ):
+        ranks = average_ranks(summaries.table_of(table, list(printed)))
+        np.testing.assert_allclose(ranks, list(printed.values()), atol=0.25)
+
+
+def test_the_toy_set_shows_what_the_paper_shows():
+    line = decision_regions.run()
+    old, new = line["odd"].values()
+    assert old == [3, 1]
+    assert new == [1, 3]
+    assert line["differ_by_two"] > 0.05
+
+
+def test_linear_models_on_generated_reviews(tmp_path):
+    lab = Lab(None, is_quick=True, n_splits=2, only_sets=("generated",))
+    notebook = Notebook(tmp_path)
+    n_done, n_all = carry_out(notebook, linear_models.jobs(lab, notebook))
+    assert n_done == n_all == 2 * len(methods.MODELS)
+    samples = collect(notebook.lines("linear_models"), "mae")
+    means = {method: sample.mean for method, sample in samples["generated", "plain"].items()}
+    assert all(0.2 < mean < 0.8 for mean in means.values())
+    page = linear_models.section(Notebook(tmp_path), tmp_path / "figures")
+    assert f"{means['NPSVOR']:.3f}" in page.replace("**", "")
+
+
+def test_best_cells_are_bold_and_the_papers_row_comes_first():
+    samples = {("video", "plain"): {"SVC": Sample({0: 0.5}), "NPSVOR": Sample({0: 0.4, 1: 0.42})}}
+    rows = measure_table(samples, list(samples), ("SVC", "NPSVOR"), published.LINEAR_MAE).splitlines()
+    assert re.split(r"\s*\|\s*", rows[2])[1:5] == ["Video", "in the paper", "0.436", "**0.390**"]
+    assert "**0.410** ±" in rows[3]
+
+
+def test_words():
+    assert join(["a", "b", "c"]) == "a, b and c"
+    assert join(["a"]) == "a"
+    assert join([]) == "none"
+    assert power(0.125) == "2^-3"
+    assert power(0.3) == "0.3"
+
+
+def test_theory_names_files_that_exist():
+    page = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    for name in set(re.findall(r"`((?:src|tests|docs|experiments)/[\w./*]+)`", page)):
+        assert list(ROOT.glob(name)), name
+
+
+def test_a_page_is_drawn_from_lines(tmp_path):
+    pytest.importorskip("matplotlib", reason="figures need matplotlib, of the extra paper")
+    from experiments import page
+
+    lab = Lab(None, is_quick=True, n_splits=1, only_sets=("generated",))
+    notebook = Notebook(tmp_path / "results")
+    carry_out(notebook, [*linear_models.jobs(lab, notebook), *decision_regions.jobs(lab, notebook)])
+    written = page.write(notebook, tmp_path)
+    text = written.read_text(encoding="utf-8")
+    for picture in re.findall(r"\((figures/[\w-]+\.svg)\)", text):
+        assert (tmp_path / picture).exists()
+        assert (tmp_path / picture).with_suffix(".png").exists()
+    assert "## Confusion matrices" in text
