@@ -17,8 +17,9 @@ pairs, in at least 3 rows and at most half of them. *copies* are rows whose `rev
 whose text an earlier row has.
 """
 WHY = """Our files of the Amazon sets and TripAdvisor are balanced samples made the same way from the same sources, not the
-authors' own; rows differ by a few and texts by which were drawn. Columns differ because stop word lists and stemmers do. The
-authors' own features of Treebank count fewer columns: 8,569 are what is left without most pairs.
+authors' own: which reviews were drawn differs, and so may the share of copies. Stop words, stems and what counts as a word are
+named in the paper, not defined; columns and entries differ by what that leaves open. LargeMovie, MovieReview and Treebank are the
+same texts, and *the paper's own features* the very same matrix.
 """
 
 

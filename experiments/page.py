@@ -7,6 +7,7 @@ from benchmarks.common import console
 from benchmarks.data import ROOT
 from experiments import (
     beyond,
+    claims,
     confusion,
     data_statistics,
     decision_regions,
@@ -25,6 +26,7 @@ from experiments.notebook import Notebook
 
 # In the order of the page.
 MODULES: tuple[ModuleType, ...] = (
+    claims,
     data_statistics,
     decision_regions,
     two_rankers,
