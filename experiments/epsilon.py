@@ -49,10 +49,9 @@ def section(notebook: Notebook, pictures: Path) -> str:
     rows = []
     for axes, (field, words) in zip(panels, PANELS.items(), strict=True):
         samples = collect(lines, field)
-        for index, place in enumerate(ordered(samples)):
+        complete = [place for place in ordered(samples) if {0.0, 0.1, 0.5} <= samples[place].keys()]
+        for index, place in enumerate(complete):
             by_epsilon = dict(sorted(samples[place].items()))
-            if 0.0 not in by_epsilon:
-                continue
             relative = [sample.mean / by_epsilon[0.0].mean for sample in by_epsilon.values()]
             label = f"{TITLES[place[0]]}, {SPLITS[place[1]]}"
             axes.plot(list(by_epsilon), relative, label=label, **drawing.series(index))
