@@ -47,7 +47,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
     figure, panels = drawing.grid(len(places) * len(FOUR), len(FOUR), 2.5, 2.55)
     rows = []
     for row, (place, by_method) in enumerate(places.items()):
-        title = f"{TITLES[place[0]]}, {SPLITS[place[1]]} split"
+        title = f"{TITLES[place[0]]}, split {SPLITS[place[1]]}" if place[1] == "review" else f"{TITLES[place[0]]}, plain split"
         for column, method in enumerate(FOUR):
             shares = 100 * by_method[method] / by_method[method].sum(axis=1, keepdims=True)
             axes = panels[row * len(FOUR) + column]

@@ -18,8 +18,8 @@ EXPERIMENT = "tolerance"
 SETS = ("video", "tablets", "treebank", "moviereview", "largemovie", "clothing")
 METHODS = ("SVC", "RedSVM", "NPSVOR", "SVMOP")
 TIGHT = 0.01
-WORDS = """The models stop when the violations of a sweep add up to `tol` of those of the first. LIBLINEAR, which the paper's SVC is,
-stops by the largest violation, so its 0.1 is another 0.1. First split, C by five folds at each tolerance.
+WORDS = """The models stop when the violations of a sweep add up to `tol` of those of the first. LIBLINEAR, the paper's SVC, stops
+by the largest violation, so its 0.1 is another 0.1. First split, C by five folds at each tolerance.
 """
 
 
