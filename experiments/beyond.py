@@ -77,6 +77,8 @@ def run(lab: Lab, name: str, split: str, seed: int, method: str) -> Line:
 
 def answer(data: Data, method: str, seed: int, module: Any, options: dict[str, Any]) -> Predictions:
     if module is not None:
+        if data.groups is not None:
+            data.prepared["folds"] = methods.folds_of(data, seed)
         return module.run(data, **options)
     search, seconds = methods.tuned(data, "NPSVOR", seed)
     return Predictions(dict.fromkeys(("accuracy", "mae", "mse"), search.predict(data.X_test)), seconds, f"C = {search.best_C_:g}")

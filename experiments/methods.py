@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold
 
 from benchmarks.common import processor_timed
 from benchmarks.data import Data
+from experiments.sets import group_parts
 from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, CSearchCV, RedSVM
 
 TOL = 0.1
@@ -58,13 +58,11 @@ def judged(data: Data, answers: NDArray[Any]) -> dict[str, Any]:
 
 
 def folds_of(data: Data, seed: int) -> Any:
-    """Five, as CSearchCV makes them; folds of whole groups take longer to make than to solve, so they are made once."""
+    """Five, as CSearchCV makes them; folds of whole groups take longer to make than to solve, so they are kept."""
     if data.groups is None:
         return N_FOLDS
-    if f"folds {seed}" not in data.prepared:
-        splitter = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=seed)
-        data.prepared[f"folds {seed}"] = list(splitter.split(data.y, data.y, data.groups))
-    return data.prepared[f"folds {seed}"]
+    parts = group_parts(data.y, data.groups, N_FOLDS, seed)
+    return [(np.setdiff1d(np.arange(len(data.y)), test), test) for test in parts]
 
 
 def tuned(data: Data, method: str, seed: int, **search: Any) -> tuple[Any, float]:
