@@ -3,7 +3,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 PAPER_ARGS ?=
-DATA ?= ../shared/data
+DATA ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 VENV := .venv
@@ -22,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help demo test lint bench paper paper-quick sanitize format clean
 
 help: ## Show this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1	\2/p' Makefile | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1	\2/p' Makefile | expand -t 20
 
 demo: $(DONE)/package ## Train on sentences that people rated, and write build/demo.html about the model
 	@mkdir -p build; $(BIN)/rankplane demo -o build
@@ -34,10 +34,10 @@ bench: $(DONE)/package $(DONE)/bench ## Measure fits against other programs (BEN
 	@$(BIN)/python -m benchmarks.fit.run $(BENCH_ARGS)
 
 paper: $(DONE)/package $(DONE)/paper ## Reproduce the paper, going on where the last run ended (DATA for its texts, PAPER_ARGS)
-	@$(BIN)/python -m experiments --data $(DATA) $(PAPER_ARGS)
+	@$(BIN)/python -m experiments $(if $(DATA),--data $(DATA)) $(PAPER_ARGS)
 
 paper-quick: $(DONE)/package $(DONE)/paper ## The same on a few small samples, into build/paper-quick
-	@$(BIN)/python -m experiments --data $(DATA) --quick $(PAPER_ARGS)
+	@$(BIN)/python -m experiments $(if $(DATA),--data $(DATA)) --quick $(PAPER_ARGS)
 
 lint: $(DONE)/run $(DONE)/lint ## Check style, types, layers, and warnings of the C++ compiler
 	@$(BIN)/ruff check --quiet . && echo "ruff check: fine"

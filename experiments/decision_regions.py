@@ -70,7 +70,7 @@ def run() -> Line:
     }
 
 
-def lattice(n: int = 160) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def lattice(n: int = 240) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     x, y = np.meshgrid(np.linspace(*LIMITS[:2], n), np.linspace(*LIMITS[2:], n))
     return np.column_stack([x.ravel(), y.ravel()]), x, y
 

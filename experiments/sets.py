@@ -24,6 +24,7 @@ from sklearn.model_selection import StratifiedGroupKFold, train_test_split
 from benchmarks import text
 from benchmarks.common import console, processor_timed
 from benchmarks.data import Data, cache_folder
+from experiments.notebook import SkipError
 from rankplane import datasets
 from rankplane.text import TextVectorizer
 
@@ -116,8 +117,10 @@ def segmented(texts: list[str], fingerprint: str) -> list[str]:
     """Chinese texts with blanks between words, cut once and kept in the cache folder."""
     kept = cache_folder() / f"segmented-{fingerprint}.json"
     if not kept.exists():
-        import jieba
-
+        try:
+            import jieba
+        except ImportError:
+            raise SkipError("Chinese texts need jieba, of the extra paper.") from None
         jieba.setLogLevel(60)
         kept.write_text(json.dumps([" ".join(jieba.cut(one)) for one in texts]), encoding="utf-8")
     return list(json.loads(kept.read_text(encoding="utf-8")))
