@@ -60,9 +60,9 @@ def section(notebook: Notebook, pictures: Path) -> str:
         rows.append((TITLES.get(name, name), "here", *sizes, str(len(line["per_rank"])), per_rank, *copies))
     if not rows:
         return ""
-    missing = [name for name in STATISTICS if name not in PAPER_NAMES.values()]
+    missing = [name for name in STATISTICS if name not in {PAPER_NAMES.get(line["set"]) for line in found.values()}]
     head = ("data", "", "rows", "columns", "entries", "ranks", "rows per rank", "copies", "same text")
-    absent = f"Sets of the paper that we do not have: {', '.join(missing)}. Douban, also Chinese, stands in for DoctorQuality.\n"
+    absent = f"Sets of the paper that were not at hand: {', '.join(missing)}. Douban, also Chinese, stands in for DoctorQuality.\n"
     return "\n".join(["## Data\n", WORDS, table(head, rows, left=2), WHY, absent])
 
 

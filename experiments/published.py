@@ -173,4 +173,20 @@ LINEAR_RANKS = {
 }
 
 # The share of each set that the table of small subsets takes.
-SMALL_SHARES = {"Video": 0.1, "Tablets": 0.1, "Mobilephone": 0.1, "TripAdvisor": 0.1, "LargeMovie": 0.1, "DoctorQuality": 0.1}
+SMALL_SHARES = {
+    "AmazonMp3": 0.1,
+    "Video": 0.1,
+    "Tablets": 0.1,
+    "Mobilephone": 0.1,
+    "Cameras": 0.01,
+    "TripAdvisor": 0.1,
+    "DoctorQuality": 0.1,
+    "Treebank": 1.0,
+    "MovieReview": 1.0,
+    "YelpReview": 0.001,
+    "LargeMovie": 0.1,
+    "Electronics": 0.01,
+    "HealthCare": 0.1,
+    "AppsAndroid": 0.01,
+    "HomeKitchen": 0.01,
+}

@@ -28,35 +28,36 @@ from experiments.notebook import SkipError
 from rankplane import datasets
 from rankplane.text import TextVectorizer
 
-# Our file names and the paper's names, in the order of its tables; those without one are not in the paper.
+# The sets of the paper, in the order of its tables, as files are called and as it calls them.
 PAPER_NAMES = {
+    "amazonmp3": "AmazonMp3",
     "video": "Video",
     "tablets": "Tablets",
     "mobilephone": "Mobilephone",
+    "cameras": "Cameras",
     "tripadvisor": "TripAdvisor",
+    "doctorquality": "DoctorQuality",
     "treebank": "Treebank",
     "treebank_features": "Treebank",
     "moviereview": "MovieReview",
+    "yelpreview": "YelpReview",
     "largemovie": "LargeMovie",
+    "electronics": "Electronics",
+    "healthcare": "HealthCare",
+    "appsandroid": "AppsAndroid",
+    "homekitchen": "HomeKitchen",
 }
-TITLES = {
-    "video": "Video",
-    "tablets": "Tablets",
-    "mobilephone": "Mobilephone",
-    "tripadvisor": "TripAdvisor",
-    "treebank": "Treebank",
+TITLES = PAPER_NAMES | {
     "treebank_features": "Treebank, the paper's own features",
-    "moviereview": "MovieReview",
-    "largemovie": "LargeMovie",
     "douban": "Douban (Chinese)",
     "clothing": "Clothing",
     "tripadvisor_250k": "TripAdvisor, 250,000 rows",
     "generated": "Generated",
 }
-TEXT_SETS = ("video", "tablets", "mobilephone", "tripadvisor", "treebank", "moviereview", "largemovie", "douban", "clothing")
-WITH_COPIES = ("video", "tablets", "mobilephone")
+TEXT_SETS = (*(name for name in PAPER_NAMES if name != "treebank_features"), "douban", "clothing")
+WITH_COPIES = ("amazonmp3", "video", "tablets", "mobilephone", "cameras")  # reviews listed under several products
 FEATURE_FILES = {"treebank_features": ("Treebank.train", "Treebank.test")}
-CHINESE = ("douban",)
+CHINESE = ("douban", "doctorquality")
 TEST_SHARE = 0.2
 QUICK_ROWS = 1500
 QUICK_SETS = ("generated", "moviereview", "treebank", "video")
@@ -146,16 +147,20 @@ class Lab:
         return [name for name in names if self.has(name)]
 
     def has(self, name: str) -> bool:
-        if name == "generated":
-            return True
-        files = FEATURE_FILES.get(name)
-        wanted = [f"{name}/{file}" for file in files] if files else [f"{name}.parquet"]
-        if self.folder is not None and all((self.folder / file).exists() for file in wanted):
+        if self.files(name) or name == "generated":
             return True
         if name not in self._named:
             self._named.add(name)
-            console.print(f"{TITLES.get(name, name)} is left out: there is no {wanted[0]} in the data folder.", highlight=False)
+            files = " or ".join(wanted[0] for wanted in possible_files(name))
+            console.print(f"{TITLES.get(name, name)} is left out: there is no {files} in the data folder.", highlight=False)
         return False
+
+    def files(self, name: str) -> tuple[Path, ...]:
+        """Where a set is: our own file if it is there, else the original one."""
+        for wanted in possible_files(name) if self.folder is not None else ():
+            if all((self.folder / file).exists() for file in wanted):
+                return tuple(self.folder / file for file in wanted)
+        return ()
 
     def ways(self, name: str) -> tuple[str, ...]:
         """How a set is split."""
@@ -179,14 +184,10 @@ class Lab:
         return QUICK_ROWS if self.is_quick else None
 
     def fingerprint(self, name: str) -> str:
-        if name == "generated":
-            return "generated"
-        assert self.folder is not None
-        files = FEATURE_FILES.get(name)
-        return fingerprint(tuple(self.folder / name / file for file in files) if files else (self.folder / f"{name}.parquet",))
+        return fingerprint(self.files(name)) if name != "generated" else name
 
     def load(self, name: str) -> RatedSet:
-        return load(self.folder, name, self.limit)
+        return load(name, self.files(name), self.limit)
 
     def matrices(self, name: str, split: str, seed: int, preset: str = "paper", test_share: float = TEST_SHARE) -> Data:
         """Training and test rows as TF-IDF; ``prepared`` has the texts and the processor seconds that it took."""
@@ -198,8 +199,7 @@ class Lab:
 
     def _make(self, name: str, split: str, seed: int, preset: str, test_share: float) -> Data:
         if name in FEATURE_FILES:
-            assert self.folder is not None
-            X, y, X_test, y_test = load_svmlight_files([str(self.folder / name / file) for file in FEATURE_FILES[name]])
+            X, y, X_test, y_test = load_svmlight_files([str(path) for path in self.files(name)])
             y, y_test = (ranks.astype(np.int32) - 1 for ranks in (y, y_test))
             return Data(name, X, y, X_test, y_test)
         rated = self.load(name)
@@ -222,28 +222,40 @@ def vectorised(
     return data
 
 
+def possible_files(name: str) -> list[tuple[str, ...]]:
+    """The files that a set may come as, relative to the data folder, the preferred ones first."""
+    if name in FEATURE_FILES:
+        return [tuple(f"{name}/{file}" for file in FEATURE_FILES[name])]
+    original = datasets.SOURCES[name].files if name in datasets.SOURCES else ()
+    return [(f"{name}.parquet",), *((file,) for file in original)]
+
+
 @lru_cache(maxsize=64)
 def fingerprint(paths: tuple[Path, ...]) -> str:
     digest = hashlib.sha256()
     for path in paths:
-        digest.update(path.read_bytes())
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
 
 @lru_cache(maxsize=2)
-def load(folder: Path | None, name: str, limit: int | None) -> RatedSet:
-    if name == "generated":
-        made = datasets.load("generated")
-        rated = RatedSet(name, made.texts, (made.ranks - 1).astype(np.int32), None)
-    else:
-        assert folder is not None
-        path = folder / f"{name}.parquet"
-        frame = text.read_frame(path)
+def load(name: str, paths: tuple[Path, ...], limit: int | None) -> RatedSet:
+    if paths and paths[0].suffix == ".parquet":
+        frame = text.read_frame(paths[0])
         texts, ranks = text.texts_of(frame)
-        if name in CHINESE:
-            texts = segmented(texts, fingerprint((path,)))
         groups = np.unique(frame["review_id"].to_numpy(), return_inverse=True)[1] if "review_id" in frame else None
-        rated = RatedSet(name, texts, ranks, groups)
+    else:
+        found = datasets.load(name, paths[0].parent if paths else None)
+        if name in datasets.SOURCES and datasets.SOURCES[name].is_sampled:
+            found = found.balanced()
+        texts, ranks = found.texts, np.unique(found.ranks, return_inverse=True)[1].astype(np.int32)
+        # The original files number no reviews: those with the same text are taken for copies.
+        groups = np.unique(np.array(texts, dtype=object), return_inverse=True)[1] if name in WITH_COPIES else None
+    if name in CHINESE:
+        texts = segmented(texts, fingerprint(paths))
+    rated = RatedSet(name, texts, ranks, groups)
     if limit is not None and limit < len(rated.texts):
         rows, _ = train_test_split(np.arange(len(rated.texts)), train_size=limit, random_state=0, stratify=rated.ranks)
         rated = rated.subset(np.sort(rows))

@@ -17,6 +17,12 @@ from experiments.summaries import Sample, average_ranks, cliques, collect, compa
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Nothing is left in the user's cache, and nothing in it decides a test."""
+    monkeypatch.setenv("RANKPLANE_BENCH_CACHE", str(tmp_path / "cache"))
+
+
 def test_splits_keep_copies_together_and_shares():
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 150, 600)
@@ -191,3 +197,15 @@ def test_a_page_is_drawn_from_lines(tmp_path):
         assert (tmp_path / picture).exists()
         assert (tmp_path / picture).with_suffix(".png").exists()
     assert "## Confusion matrices" in text
+
+
+def test_original_files_are_read_where_there_is_no_parquet(tmp_path):
+    lines = [f"{1 + n % 5}\t{'好' if n % 5 > 2 else '坏'} 评论 {n}" for n in range(60)] + ["5\t好 评论"] * 7
+    (tmp_path / "DoctorQuality.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pytest.importorskip("jieba", reason="Chinese words need jieba, of the extra paper")
+    lab = Lab(tmp_path)
+    assert lab.sets(("doctorquality",)) == ["doctorquality"]
+    with pytest.warns(UserWarning, match="DoctorQuality.tsv holds 67 texts"):
+        rated = lab.load("doctorquality")
+    np.testing.assert_array_equal(np.bincount(rated.ranks), [12] * 5)  # balanced, as in the paper
+    assert lab.key("doctorquality", "plain", 0)["fingerprint"] == lab.fingerprint("doctorquality")
