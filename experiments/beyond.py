@@ -53,8 +53,9 @@ given up after 100 s of processor time for choosing, then tried once more with a
 
 
 def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    rivals = {name: rival for name, rival in RIVALS.items() if not lab.is_quick or name in QUICK_RIVALS}
-    for group in (OURS, rivals):
+    quick = {name: rival for name, rival in RIVALS.items() if name in QUICK_RIVALS}
+    slow = {name: rival for name, rival in RIVALS.items() if name not in QUICK_RIVALS and not lab.is_quick}
+    for group in (OURS, quick, slow):
         for seed in range(lab.n_splits):
             for name in lab.sets(SETS):
                 for split in lab.ways(name) if group is OURS else (lab.honest_way(name),):

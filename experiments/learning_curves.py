@@ -28,8 +28,8 @@ OTHERS = {
     "Committee": 200_000,
     "Committee, column weights": 200_000,
     "LIBLINEAR SVC": 50_000,
-    "fastText": 200_000,
-    "multinomial logistic": 20_000,
+    "fastText": 50_000,
+    "multinomial logistic": 10_000,
 }
 SHOWN = (*PAPER_METHODS, *OTHERS)
 WORDS = """TripAdvisor in its natural, skewed distribution: 50,000 rows for testing, up to all 200,000 others for training; mean
