@@ -20,7 +20,8 @@ from experiments.summaries import Verdict, cliques, collect, compare, errors_of,
 
 WORDS = """Methods are ranked on every data set by their mean error over the splits. Friedman's test: could these ranks come
 from methods that do not differ? Nemenyi's test: methods whose average ranks are nearer than the critical difference (CD) are
-joined by a bar, and cannot be told apart at 95 % with so few sets. In the last family rivals have one split and ours have five.
+joined by a bar, and cannot be told apart at 95 % with so few sets. In the last family
+some methods have fewer splits than others.
 """
 Family = tuple[str, Sequence[str], NDArray[np.float64]]
 
