@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.data import Data
-from benchmarks.fit.plots import plain_ticks
 from experiments import beyond, drawing, methods
 from experiments.layout import number, table
 from experiments.notebook import Job, Line, Notebook, SkipError
@@ -32,9 +31,9 @@ OTHERS = {
     "multinomial logistic": 10_000,
 }
 SHOWN = (*PAPER_METHODS, *OTHERS)
-WORDS = """TripAdvisor in its natural, skewed distribution: 50,000 rows for testing, up to all 200,000 others for training; mean
-of three splits up to 20,000 rows, one beyond. SVC, SVR, SVMOP and NPSVOR follow the paper's protocol and features, the others
-are those of the section above. Rivals stop where they would take too long. Seconds are processor time, vectorising included.
+WORDS = """TripAdvisor in its natural, skewed distribution: 50,000 rows for testing, up to all 200,000 others for training. SVC,
+SVR, SVMOP and NPSVOR follow the paper's protocol and features, the others are those of the section above. Rivals stop where they
+would take too long. Seconds are processor time, vectorising included.
 """
 
 
@@ -98,7 +97,8 @@ def section(notebook: Notebook, pictures: Path) -> str:
             axes.plot(*zip(*points, strict=True), label=method, **drawing.series(index))
         axes.set(xscale="log", xlabel="training rows", ylabel=words)
         axes.grid(alpha=0.3)
-        plain_ticks(axes.xaxis)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.xaxis.set_minor_formatter(lambda value, _: "")
     panels[0].set_title("Error")
     panels[1].set(yscale="log", title="From text to tuned model")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
