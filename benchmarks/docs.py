@@ -285,11 +285,10 @@ def calibrators_section(runs: list[list[Line]]) -> str:
     compare("Choice of C", {f"C by {how}": usual | {"C_chosen_by": how} for how in ("rps", "MAE of the ranker")})
     for p in ("NPSVOR", "Committee"):
         compare(f"Folds: {p}", {f"{n} folds": usual | {"planes": p, "folds": n} for n in (5, 3)})
-    parts.append(coverage_table([line for lines in runs for line in lines if "coverage" in line]))
     return "\n".join(parts)
 
 
-def coverage_table(lines: list[Line]) -> str:
+def coverage_section(lines: list[Line]) -> str:
     """What rank sets promise and hold, a row per data set."""
     promised = sorted({line["coverage"] for line in lines})
     by_set: dict[str, dict[float, Line]] = {}
@@ -304,7 +303,7 @@ def coverage_table(lines: list[Line]) -> str:
             (f"{name}, {n_ranks} ranks", *(number(found[c][k], d) for c in promised for k, d in (("held", 3), ("size", 2))))
         )
     head = ("data", *(cell for c in promised for cell in (f"asked {c:g}: held", "ranks per set")))
-    return f"### Rank sets of NPSVOR on the test rows\n\n{table(head, rows)}"
+    return f"## Rank sets\n\nOf NPSVOR, on the test rows of the accuracy section. {origin(lines[-1])}.\n\n{table(head, rows)}"
 
 
 def kernel_section(lines: list[Line]) -> str:
@@ -376,6 +375,7 @@ def main(arguments: list[str] | None = None) -> None:
     accuracy = read_lines("accuracy")
     search = newest(read_lines("search"), lambda line: line["data"]["name"])
     calibrators = newest(read_lines("calibrators"), lambda line: line["data"]["name"])
+    coverage = [line for run in newest(read_lines("coverage"), lambda line: line["data"]["name"]) for line in run]
     kernel = read_lines("kernel")
     every = [line for run in [*fit, *search, *calibrators] for line in run] + scaling + memory + accuracy + kernel
     if not every:
@@ -393,6 +393,7 @@ def main(arguments: list[str] | None = None) -> None:
         search_section(search),
         kernel_section(kernel),
         calibrators_section(calibrators),
+        coverage_section(coverage),
         versions_section(every),
     ]
     folder.mkdir(parents=True, exist_ok=True)

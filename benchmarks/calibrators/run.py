@@ -1,5 +1,4 @@
-"""Calibrators on the same held-out scores, planes with the same calibrator, rank sets: ``python -m
-benchmarks.calibrators.run``.
+"""Calibrators on the same held-out scores, planes with the same calibrator: ``python -m benchmarks.calibrators.run``.
 
 For each kind of planes, a walk over a few C gives held-out scores, which train the calibrators; test rows judge them. C is
 the one whose held-out probabilities have the least ranked probability score, unless a line says otherwise.
@@ -38,7 +37,6 @@ PLANES: dict[str, Any] = {
     "Committee, hinge": Committee(loss="hinge"),
     "Committee, column weights": Committee(column_weight="ranks"),
 }
-COVERAGES = (0.8, 0.9, 0.95)
 CALIBRATORS = {"multinomial": Multinomial, "curved": Curved, "cumulative": Cumulative}
 Array = NDArray[Any]
 Line = dict[str, Any]
@@ -99,18 +97,6 @@ def judge(data: Data, found: Array) -> dict[str, float]:
     return measures
 
 
-def coverage_lines(data: Data, planes: str, C: float) -> list[Line]:
-    """How often rank sets hold the true rank of a test row, and how many ranks they hold."""
-    model = clone(PLANES[planes]).set_params(C=C, ranks=range(data.n_ranks), probability=True, n_jobs=1).fit(data.X, data.y)
-    lines = []
-    for coverage in COVERAGES:
-        sets = model.predict_set(data.X_test, coverage)
-        held = float(np.mean(sets[np.arange(len(sets)), data.y_test]))
-        about = {"planes": planes, "C": C, "coverage": coverage}
-        lines.append({"data": data.describe(), **about, "measures": {"held": held, "size": float(sets.sum(axis=1).mean())}})
-    return lines
-
-
 def measure(data: Data) -> list[Line]:
     lines: list[Line] = []
 
@@ -121,7 +107,7 @@ def measure(data: Data) -> list[Line]:
             about = {"planes": planes, "folds": n_folds, "C_chosen_by": chosen_by, "calibrator": calibrator, "C": walked.C}
             lines.append({"data": data.describe(), **about, "measures": found})
 
-    with progress(data.name, 2 * len(PLANES) + 3) as advance:
+    with progress(data.name, 2 * len(PLANES) + 2) as advance:
         for planes in PLANES:
             advance(f"{planes}, folds")
             path = walk(data, planes, CS, 5)
@@ -131,8 +117,6 @@ def measure(data: Data) -> list[Line]:
             if planes == "NPSVOR":
                 by_ranker = min(path, key=lambda w: answers.measures(ordered(w.held_out), data.y)["mae"])
                 add(planes, 5, "MAE of the ranker", by_ranker)
-                advance(f"{planes}, rank sets")
-                lines += coverage_lines(data, planes, best.C)
             if planes in ("NPSVOR", "Committee"):
                 advance(f"{planes}, three folds")
                 add(planes, 3, "rps", walk(data, planes, [best.C], 3)[0])
