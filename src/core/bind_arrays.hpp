@@ -7,20 +7,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
-#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "bind_watch.hpp"
 #include "block.hpp"
 #include "control.hpp"
 #include "isa.hpp"
@@ -101,58 +98,23 @@ inline nb::dict results_of(const std::vector<LaneResult>& results) {
     return columns;
 }
 
-// Runs `work` without the GIL on a thread of its own, while this one looks out for Ctrl-C and passes reports on to Python.
-template <class Work> void run_watched(Work&& work, Control& control, const nb::object& on_report) {
+// Runs a solve that can be interrupted, and passes its reports on to Python: the last one, where several come at once.
+template <class Work> void run_watched(const Work& work, Control& control, const nb::object& on_report) {
     std::mutex mutex;
-    std::condition_variable changed;
     std::optional<Report> news;
-    bool is_finished = false;
-    std::exception_ptr failure;
     if (!on_report.is_none()) {
         control.report = [&](const Report& report) {
             const std::lock_guard lock(mutex);
             news = report;
         };
     }
-    bool was_interrupted = false;
-    std::optional<nb::python_error> python_failure;
-    {
-        const nb::gil_scoped_release unlocked;
-        std::thread worker([&] {
-            try {
-                work();
-            } catch (...) { failure = std::current_exception(); }
-            const std::lock_guard lock(mutex);
-            is_finished = true;
-            changed.notify_one();
-        });
+    const auto pass_on = [&] {
         std::unique_lock lock(mutex);
-        while (!changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return is_finished; })) {
-            std::optional<Report> report = std::exchange(news, std::nullopt);
-            lock.unlock();
-            {
-                const nb::gil_scoped_acquire locked;
-                if (!was_interrupted && PyErr_CheckSignals() != 0) {
-                    was_interrupted = true;
-                    python_failure.emplace();
-                    control.request_stop();
-                }
-                if (report && !control.should_stop()) {
-                    try {
-                        on_report(report->sweep, report->n_active_rows, report->lanes, report->violations);
-                    } catch (nb::python_error& error) {
-                        python_failure.emplace(std::move(error));
-                        control.request_stop();
-                    }
-                }
-            }
-            lock.lock();
-        }
+        const std::optional<Report> report = std::exchange(news, std::nullopt);
         lock.unlock();
-        worker.join();
-    }
-    if (python_failure) throw nb::python_error(std::move(*python_failure));
-    if (failure) std::rethrow_exception(failure);
+        if (report) on_report(report->sweep, report->n_active_rows, report->lanes, report->violations);
+    };
+    run_interruptibly(work, pass_on, [&] { control.request_stop(); });
 }
 
 }  // namespace rankplane

@@ -7,18 +7,14 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
-#include <exception>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "bind_documents.hpp"
+#include "bind_watch.hpp"
 #include "text/corpus.hpp"
 #include "text/hashing.hpp"
 #include "text/tfidf.hpp"
@@ -54,43 +50,12 @@ template <class T> std::vector<T> to_vector(const Vector<T>& values) {
     return {values.data(), values.data() + values.shape(0)};
 }
 
-// Runs `work` without the GIL on a thread of its own, while this one looks out for Ctrl-C and passes progress on to Python.
+// Runs work that can be interrupted, and passes its progress on to Python.
 template <class Work> void watch(Control& control, const nb::object& on_progress, const Work& work, std::size_t n_done_before = 0) {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool is_finished = false;
-    std::exception_ptr failure;
-    std::optional<nb::python_error> python_failure;
-    {
-        const nb::gil_scoped_release unlocked;
-        std::thread worker([&] {
-            try {
-                work();
-            } catch (...) { failure = std::current_exception(); }
-            const std::lock_guard lock(mutex);
-            is_finished = true;
-            changed.notify_one();
-        });
-        std::unique_lock lock(mutex);
-        while (!changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return is_finished; })) {
-            lock.unlock();
-            if (!python_failure) {
-                const nb::gil_scoped_acquire locked;
-                try {
-                    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-                    if (!on_progress.is_none()) on_progress(n_done_before + control.n_done());
-                } catch (nb::python_error& error) {
-                    python_failure.emplace(std::move(error));
-                    control.request_stop();
-                }
-            }
-            lock.lock();
-        }
-        lock.unlock();
-        worker.join();
-    }
-    if (python_failure) throw nb::python_error(std::move(*python_failure));
-    if (failure) std::rethrow_exception(failure);
+    const auto pass_on = [&] {
+        if (!on_progress.is_none()) on_progress(n_done_before + control.n_done());
+    };
+    run_interruptibly(work, pass_on, [&] { control.request_stop(); });
 }
 
 TokenRules make_rules(const std::string& analyzer, std::size_t min_length, const std::string& marks, std::size_t min_n,
