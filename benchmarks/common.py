@@ -2,6 +2,7 @@
 turns.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -89,9 +90,10 @@ def git(*arguments: str) -> str:
 
 
 class Log:
-    """Appends lines to ``results/<task>.jsonl``; all lines of one run carry the same time stamp."""
+    """Appends lines to ``results/<task>.jsonl`` if they are to be kept; all lines of one run carry the same time stamp."""
 
-    def __init__(self, task: str) -> None:
+    def __init__(self, task: str, is_kept: bool = True) -> None:
+        self.is_kept = is_kept
         self.path = RESULTS / f"{task}.jsonl"
         self.head = {
             "run": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -101,6 +103,8 @@ class Log:
         }
 
     def write(self, **fields: Any) -> None:
+        if not self.is_kept:
+            return
         RESULTS.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as file:
             file.write(json.dumps(self.head | fields) + "\n")
@@ -163,6 +167,27 @@ def progress(title: str, n_steps: int) -> Iterator[Advance]:
     # Few redraws: the bar must not take the second core from what is measured.
     with Progress(*columns, console=console, transient=True, refresh_per_second=1) as bar:
         yield Advance(bar, title, n_steps)
+
+
+def options_parser(prog: str, description: str | None, sets: list[str]) -> argparse.ArgumentParser:
+    """The options that all benchmarks on data sets have."""
+    parser = argparse.ArgumentParser(prog=prog, description=description)
+    parser.add_argument("--data", help="folder of the data sets (default: ../shared/data if it is there)")
+    parser.add_argument("--sets", nargs="+", default=sets, help="data sets by name")
+    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
+    return parser
+
+
+def each_set(options: argparse.Namespace, source: Any) -> Iterator[Any]:
+    """The data sets asked for, from a module with ``load`` and ``why_not``; those that are not there are named."""
+    folder = data_folder(options.data)
+    for name in options.sets:
+        if reason := source.why_not(name, folder):
+            console.print(reason)
+            continue
+        with console.status(f"{name}: loading, or making it for the first time"):
+            data = source.load(name, folder)
+        yield data
 
 
 def data_folder(argument: str | None) -> Path | None:

@@ -4,7 +4,6 @@ All text sets of the data folder with the features "default", every competitor o
 tokens themselves), settings chosen without the test rows. Times include the choice of settings.
 """
 
-import argparse
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +16,7 @@ from rich.table import Table
 from benchmarks import data as data_sets
 from benchmarks.accuracy import fasttext_bigrams, liblinear, mord_at, rankplane, sklearn_logistic
 from benchmarks.accuracy.predictions import MEASURES, Predictions
-from benchmarks.common import Log, console, data_folder, progress, read_lines
+from benchmarks.common import Log, console, data_folder, each_set, options_parser, progress, read_lines
 from benchmarks.data import Data
 
 MODULES: tuple[ModuleType, ...] = (rankplane, liblinear, sklearn_logistic, fasttext_bigrams, mord_at)
@@ -106,31 +105,22 @@ def show(lines: list[Line]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.accuracy.run", description=__doc__)
-    parser.add_argument("--data", help="folder of parquet files (default: ../shared/data if it is there)")
-    parser.add_argument("--sets", nargs="+", default=SETS, help="data sets, as benchmarks/data.py names them")
+    parser = options_parser("benchmarks.accuracy.run", __doc__, SETS)
     parser.add_argument("--mord-limit", type=float, default=150.0, help="seconds before mord is given up")
     parser.add_argument("--only", default="", help="competitors whose name holds this; the others' last lines stay")
-    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
     options = parser.parse_args(arguments)
     folder = data_folder(options.data)
     runs = competitors(options.only, options.mord_limit)
-    log = Log("accuracy")
-    for name in options.sets:
-        if reason := data_sets.why_not(name, folder):
-            console.print(reason)
-            continue
-        with console.status(f"{name}: loading, or making it for the first time"):
-            data = data_sets.load(name, folder)
-            if folder is not None:
-                data.prepared["texts"] = data_sets.texts_of(data, folder)
+    log = Log("accuracy", not options.no_save)
+    for data in each_set(options, data_sets):
+        if folder is not None:
+            data.prepared["texts"] = data_sets.texts_of(data, folder)
         lines = measure(data, runs)
-        older = {line["competitor"]: line for line in read_lines("accuracy") if line["data"]["name"] == name}
+        older = {line["competitor"]: line for line in read_lines("accuracy") if line["data"]["name"] == data.name}
         lines = judged(lines + [line for who, line in older.items() if who not in runs])
         show(lines)
-        if not options.no_save:
-            for line in lines[: len(runs)]:
-                log.write(**line)
+        for line in lines[: len(runs)]:
+            log.write(**line)
 
 
 if __name__ == "__main__":

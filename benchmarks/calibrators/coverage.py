@@ -4,14 +4,13 @@ C is chosen by the ranked probability score. Copies of a review stay in one fold
 held-out rows with copies in the training rows conform better than new rows will.
 """
 
-import argparse
 from typing import Any
 
 import numpy as np
 
 from benchmarks import data as data_sets
 from benchmarks.accuracy.run import SETS
-from benchmarks.common import Log, console, data_folder
+from benchmarks.common import Log, each_set, options_parser
 from benchmarks.data import Data
 from rankplane import NPSVOR, CSearchCV
 
@@ -33,22 +32,14 @@ def measure(data: Data) -> list[dict[str, Any]]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.calibrators.coverage", description=__doc__)
-    parser.add_argument("--data", help="folder of parquet files (default: ../shared/data if it is there)")
-    parser.add_argument("--sets", nargs="+", default=SETS, help="data sets by name")
-    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
-    options = parser.parse_args(arguments)
-    folder = data_folder(options.data)
-    log = Log("coverage")
-    for name in options.sets:
-        if reason := data_sets.why_not(name, folder):
-            console.print(reason)
-            continue
-        for line in measure(data_sets.load(name, folder)):
+    options = options_parser("benchmarks.calibrators.coverage", __doc__, SETS).parse_args(arguments)
+    log = Log("coverage", not options.no_save)
+    for data in each_set(options, data_sets):
+        for line in measure(data):
             found = line["measures"]
-            print(f"{name}: asked {line['coverage']:g}, held {found['held']:.4f}, {found['size']:.2f} ranks per set", flush=True)
-            if not options.no_save:
-                log.write(**line)
+            held, size = f"{found['held']:.4f}", f"{found['size']:.2f}"
+            print(f"{data.name}: asked {line['coverage']:g}, held {held}, {size} ranks per set", flush=True)
+            log.write(**line)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,10 @@ For each kind of planes, a walk over a few C gives held-out scores, which train 
 the one whose held-out probabilities have the least ranked probability score, unless a line says otherwise.
 """
 
-import argparse
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from benchmarks import answers
 from benchmarks import data as data_sets
 from benchmarks.accuracy.predictions import MEASURES
 from benchmarks.accuracy.run import SETS
-from benchmarks.common import Log, console, data_folder, progress
+from benchmarks.common import Log, each_set, options_parser, progress
 from benchmarks.data import Data
 from rankplane import NPSVOR, SVC, Committee, decisions
 from rankplane.calibration import Cumulative, Curved, Multinomial
@@ -124,23 +122,14 @@ def measure(data: Data) -> list[Line]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.calibrators.run", description=__doc__)
-    parser.add_argument("--data", help="folder of parquet files (default: ../shared/data if it is there)")
-    parser.add_argument("--sets", nargs="+", default=[*SETS, "largemovie:trigrams"], help="data sets by name")
-    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
-    options = parser.parse_args(arguments)
-    folder: Path | None = data_folder(options.data)
-    log = Log("calibrators")
-    for name in options.sets:
-        if reason := data_sets.why_not(name, folder):
-            console.print(reason)
-            continue
-        for line in measure(data_sets.load(name, folder)):
+    options = options_parser("benchmarks.calibrators.run", __doc__, [*SETS, "largemovie:trigrams"]).parse_args(arguments)
+    log = Log("calibrators", not options.no_save)
+    for data in each_set(options, data_sets):
+        for line in measure(data):
             cells = ", ".join(f"{key} {value:.4f}" for key, value in line["measures"].items())
             about = {key: value for key, value in line.items() if key not in ("data", "measures")}
-            print(f"{name}: {', '.join(f'{key} {value}' for key, value in about.items())}: {cells}", flush=True)
-            if not options.no_save:
-                log.write(**line)
+            print(f"{data.name}: {', '.join(f'{key} {value}' for key, value in about.items())}: {cells}", flush=True)
+            log.write(**line)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ counts only if its answer does: the objective, recomputed from the weights, must
 certified lower bound.
 """
 
-import argparse
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import data as data_sets
-from benchmarks.common import Log, console, data_folder, progress, take_turns
+from benchmarks.common import Log, console, each_set, options_parser, progress, take_turns
 from benchmarks.data import Data
 from benchmarks.fit import goals, liblinear, matching, mord_at, rankplane, sklearn_svc, sklearn_svr, textbook
 from benchmarks.fit.outcome import Outcome
@@ -147,31 +146,21 @@ def format_or_dash(value: float | None, form: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.fit.run", description=__doc__)
-    parser.add_argument("--data", help="folder of parquet files (default: ../shared/data if it is there)")
-    parser.add_argument("--sets", nargs="+", default=["synthetic"], help="data sets, as benchmarks/data.py names them")
+    parser = options_parser("benchmarks.fit.run", __doc__, ["synthetic"])
     parser.add_argument("--rounds", type=int, default=5, help="best of so many")
     parser.add_argument("--budget", type=float, default=40.0, help="seconds after which a competitor sits out further rounds")
     parser.add_argument("--mord-limit", type=float, default=20.0, help="seconds before mord is given up")
     parser.add_argument("--only", default="", help="competitors whose name holds this")
-    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
     options = parser.parse_args(arguments)
-    folder = data_folder(options.data)
     runs = competitors(options.only, options.mord_limit)
     if "textbook DCD-2" in runs:
         textbook.check()
-    log = Log("fit")
-    for name in options.sets:
-        if reason := data_sets.why_not(name, folder):
-            console.print(reason)
-            continue
-        with console.status(f"{name}: loading, or making it for the first time"):
-            data = data_sets.load(name, folder)
+    log = Log("fit", not options.no_save)
+    for data in each_set(options, data_sets):
         lines = measure(data, runs, options.rounds, options.budget)
         show(lines)
-        if not options.no_save:
-            for line in lines:
-                log.write(**line)
+        for line in lines:
+            log.write(**line)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 Seconds are of processor time, so that a busy machine does not matter.
 """
 
-import argparse
 from typing import Any
 
 import numpy as np
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.common import Log, console, data_folder, processor_timed
+from benchmarks.common import Log, each_set, options_parser, processor_timed
 from benchmarks.kernel import sets
 from rankplane import NPSVOR
 
@@ -27,27 +26,15 @@ def models(gamma: float) -> dict[str, Any]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.kernel.maps", description=__doc__)
-    parser.add_argument("--data", help="folder of tables (default: ../shared/data if it is there)")
-    parser.add_argument(
-        "--sets", nargs="+", default=[*sets.TABLES, "californiahousing"], help="as benchmarks/kernel/sets.py names them"
-    )
-    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
-    options = parser.parse_args(arguments)
-    folder = data_folder(options.data)
-    log = Log("kernel")
-    for name in options.sets:
-        if reason := sets.why_not(name, folder):
-            console.print(reason)
-            continue
-        data = sets.load(name, folder)
+    options = options_parser("benchmarks.kernel.maps", __doc__, [*sets.TABLES, "californiahousing"]).parse_args(arguments)
+    log = Log("kernel", not options.no_save)
+    for data in each_set(options, sets):
         X, X_test = (part.astype(np.float32) for part in (data.X, data.X_test))
         for competitor, model in models(data.gamma).items():
             seconds, _ = processor_timed(lambda m=model, rows=X, y=data.y: m.fit(rows, y))
             mae = float(np.mean(np.abs(model.predict(X_test) - data.y_test)))
             print(f"{data.name}: {competitor}: MAE {mae:.4f}, {seconds:.2f} s")
-            if not options.no_save:
-                log.write(kind="maps", data=data.describe(), competitor=competitor, C=C, mae=mae, seconds=seconds)
+            log.write(kind="maps", data=data.describe(), competitor=competitor, C=C, mae=mae, seconds=seconds)
 
 
 if __name__ == "__main__":

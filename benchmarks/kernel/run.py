@@ -5,12 +5,11 @@ everyone solves, its objective must lie within ``MAX_EXCESS`` of a certified low
 variables to itself, its MAE must be within ``MAX_DIFFERENCE`` of ours.
 """
 
-import argparse
 from functools import partial
 from types import ModuleType
 from typing import Any
 
-from benchmarks.common import Log, console, data_folder, progress, take_turns
+from benchmarks.common import Log, console, each_set, options_parser, progress, take_turns
 from benchmarks.kernel import rankplane, sets, sklearn_svc, sklearn_svr, skordinal_redsvm, skordinal_svor
 from benchmarks.kernel.outcome import Outcome, kernel_matrix
 from benchmarks.kernel.sets import KernelData
@@ -77,27 +76,17 @@ def show(lines: list[Line]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.kernel.run", description=__doc__)
-    parser.add_argument("--data", help="folder of parquet files and tables (default: ../shared/data if it is there)")
-    parser.add_argument(
-        "--sets", nargs="+", default=[*sets.TABLES, "largemovie:3500"], help="as benchmarks/kernel/sets.py names them"
-    )
+    parser = options_parser("benchmarks.kernel.run", __doc__, [*sets.TABLES, "largemovie:3500"])
     parser.add_argument("--rounds", type=int, default=3, help="best of so many")
     parser.add_argument("--budget", type=float, default=15.0, help="seconds after which a competitor sits out further rounds")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds before skordinal is given up")
-    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
     options = parser.parse_args(arguments)
-    folder = data_folder(options.data)
-    log = Log("kernel")
-    for name in options.sets:
-        if reason := sets.why_not(name, folder):
-            console.print(reason)
-            continue
-        lines = measure(sets.load(name, folder), options.rounds, options.budget, options.limit)
+    log = Log("kernel", not options.no_save)
+    for data in each_set(options, sets):
+        lines = measure(data, options.rounds, options.budget, options.limit)
         show(lines)
-        if not options.no_save:
-            for line in lines:
-                log.write(**line)
+        for line in lines:
+            log.write(**line)
 
 
 if __name__ == "__main__":

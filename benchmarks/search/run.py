@@ -4,13 +4,12 @@ First the answers: the MAE of CSearchCV must be that of separate fits on the sam
 rounds, the others once, within a limit of seconds each; folds beyond it are extrapolated, and marked so.
 """
 
-import argparse
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 from benchmarks import data as data_sets
-from benchmarks.common import Log, console, data_folder, take_turns
+from benchmarks.common import Log, console, each_set, options_parser, take_turns
 from benchmarks.data import Data
 from benchmarks.search import liblinear, rankplane, sklearn_grid
 from benchmarks.search.folds import Searched
@@ -85,26 +84,17 @@ def show(lines: list[Line]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.search.run", description=__doc__)
-    parser.add_argument("--data", help="folder of parquet files (default: ../shared/data if it is there)")
-    parser.add_argument("--sets", nargs="+", default=["largemovie"], help="data sets, as benchmarks/data.py names them")
+    parser = options_parser("benchmarks.search.run", __doc__, ["largemovie"])
     parser.add_argument("--rounds", type=int, default=3, help="best of so many, for ours")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each of the others")
-    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
     options = parser.parse_args(arguments)
-    folder = data_folder(options.data)
-    log = Log("search")
-    for name in options.sets:
-        if reason := data_sets.why_not(name, folder):
-            console.print(reason)
-            continue
-        data = data_sets.load(name, folder)
+    log = Log("search", not options.no_save)
+    for data in each_set(options, data_sets):
         searches = search_lines(data, options.rounds, options.limit)
         lines = answer_lines(data, searches[0]["mae_by_C"]) + searches + probability_lines(data, options.rounds)
         show(lines)
-        if not options.no_save:
-            for line in lines:
-                log.write(**line)
+        for line in lines:
+            log.write(**line)
 
 
 if __name__ == "__main__":
