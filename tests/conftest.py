@@ -23,6 +23,14 @@ def make_ranked(n_rows=120, n_columns=30, n_ranks=4, density=0.3, seed=0, dtype=
     return X, y
 
 
+def make_curved(n_rows=90, n_columns=3, n_ranks=4, seed=0, dtype=np.float64):
+    """Dense rows whose rank no plane can tell."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_columns)).astype(dtype)
+    hidden = np.square(X[:, 0]) - X[:, 1] + 0.2 * rng.standard_normal(n_rows)
+    return X, 1 + np.searchsorted(np.quantile(hidden, np.arange(1, n_ranks) / n_ranks), hidden)
+
+
 @pytest.fixture(params=MODELS, ids=lambda model: model.__name__)
 def model(request):
     return request.param
@@ -31,6 +39,11 @@ def model(request):
 @pytest.fixture
 def ranked():
     return make_ranked()
+
+
+@pytest.fixture
+def curved():
+    return make_curved()
 
 
 @pytest.fixture(scope="session")
