@@ -16,7 +16,7 @@ EXPERIMENT = "epsilon"
 SETS = ("mobilephone", "tablets", "tripadvisor", "largemovie")
 EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 QUICK_EPSILONS = (0.0, 0.1, 0.5)
-N_SPLITS = 3
+N_SPLITS = 5
 PANELS = {"mae": "MAE", "mse": "MSE", "processor_seconds": "time of the search", "n_support": "support vectors"}
 WORDS = """C by five folds for every epsilon; relative to epsilon = 0, mean of the splits; Tablets stands in for Cameras. Time
 is processor time of the whole search on one thread. The paper: *with epsilon a better MSE, faster running time and a more

@@ -9,7 +9,6 @@ a review on one side, also in the folds that choose C.
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -19,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_files
-from sklearn.model_selection import StratifiedGroupKFold, train_test_split
+from sklearn.model_selection import train_test_split
 
 from benchmarks import text
 from benchmarks.common import console, processor_timed
 from benchmarks.data import Data, cache_folder
 from experiments.notebook import SkipError
 from rankplane import datasets
+from rankplane.folds import deal
 from rankplane.text import TextVectorizer
 
 # The sets of the paper, in the order of its tables, as files are called and as it calls them.
@@ -85,26 +85,8 @@ def split_rows(
     if groups is None:
         train, test = train_test_split(every, test_size=test_share, random_state=seed, stratify=ranks)
         return train, test
-    n_parts = 10
-    parts = group_parts(ranks, groups, n_parts, seed)
-    test = np.concatenate(parts[: round(test_share * n_parts)])
-    return np.random.default_rng(seed).permutation(np.setdiff1d(every, test)), test
-
-
-def group_parts(ranks: NDArray[Any], groups: NDArray[Any], n_parts: int, seed: int) -> list[NDArray[np.int64]]:
-    """Rows dealt into parts, whole groups, each part with its share of every rank; kept, since finding them takes long."""
-    tag = hashlib.sha256(b"".join(np.ascontiguousarray(part, dtype=np.int64).tobytes() for part in (ranks, groups))).hexdigest()
-    kept = cache_folder() / f"groups-{tag[:16]}-{n_parts}-{seed}.npy"
-    if not kept.exists():
-        found = np.zeros(len(ranks), dtype=np.int64)
-        splitter = StratifiedGroupKFold(n_parts, shuffle=True, random_state=seed)
-        for part, (_, test) in enumerate(splitter.split(ranks, ranks, groups)):
-            found[test] = part
-        partial = kept.with_suffix(f".{os.getpid()}.npy")
-        np.save(partial, found)
-        partial.replace(kept)
-    part_of = np.load(kept)
-    return [np.flatnonzero(part_of == part) for part in range(n_parts)]
+    is_test = deal(groups, ranks, np.array([1 - test_share, test_share]), seed) == 1
+    return np.random.default_rng(seed).permutation(every[~is_test]), every[is_test]
 
 
 def vectorizer_for(name: str, preset: str) -> TextVectorizer:

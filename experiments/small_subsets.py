@@ -10,16 +10,14 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from benchmarks.common import processor_timed
 from benchmarks.data import Data
 from experiments import methods
 from experiments.layout import join, measure_table, number, power, rank_row, table
 from experiments.linear_models import honest, ordered, plain
-from experiments.notebook import Job, Line, Notebook, SkipError
+from experiments.notebook import Job, Line, Notebook
 from experiments.published import LINEAR_MAE, SMALL_MAE, SMALL_MSE, SMALL_RANKS, SMALL_SHARES
-from experiments.sets import PAPER_NAMES, TEXT_SETS, TITLES, Lab, split_rows, vectorised
+from experiments.sets import PAPER_NAMES, TEXT_SETS, TITLES, Lab, by_seed, split_rows, vectorised
 from experiments.summaries import Samples, collect, errors_of, table_of
-from rankplane import NPSVOR, CSearchCV
 
 EXPERIMENT = "small_subsets"
 # Small subsets first: a run that is cut short then has most of them.
@@ -28,6 +26,8 @@ SETS = (*FIRST, *(name for name in TEXT_SETS if name in PAPER_NAMES and name not
 KERNEL_METHODS = ("SVC", "SVR", "SVOR", "RedSVM", "NPSVOR")
 LINEAR = "linear NPSVOR"
 SHOWN = (*KERNEL_METHODS, LINEAR)
+COLUMNS = (*SHOWN, methods.PAIRWISE)
+N_SPLITS = 3
 GAMMAS = [2.0**k for k in range(-8, 1)]
 QUICK_GAMMAS = [2.0**-4, 2.0**-1]
 TEST_SHARE = 0.3
@@ -37,51 +37,38 @@ Tablets, Mobilephone, TripAdvisor and LargeMovie, all of Treebank and MovieRevie
 
 
 def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    for name in lab.sets(SETS):
+    for name, split, seed in by_seed(lab, SETS, N_SPLITS):
         share = 1.0 if lab.is_quick else SMALL_SHARES.get(PAPER_NAMES.get(name, ""), 1.0)
-        for split in lab.ways(name):
-            for method in SHOWN:
-                settings = methods.PROTOCOL | {
-                    "test": TEST_SHARE,
-                    "share": share,
-                    "kernel": "linear" if method == LINEAR else "rbf",
-                }
-                gammas = QUICK_GAMMAS if lab.is_quick else GAMMAS
-                settings |= {"tol": methods.SVR_TOL if method == "SVR" else methods.TOL, "epsilon": methods.EPSILON}
-                settings |= {"n_gammas": 0 if method == LINEAR else len(gammas)}
-                key = lab.key(name, split, 0, method=method, settings=settings)
-                yield Job(EXPERIMENT, key, partial(run, lab, name, split, method, share, gammas))
+        gammas = QUICK_GAMMAS if lab.is_quick else GAMMAS
+        for method in COLUMNS:
+            settings = methods.PROTOCOL | {"test": TEST_SHARE, "share": share, "kernel": "linear" if method == LINEAR else "rbf"}
+            settings |= {"tol": methods.SVR_TOL if method == "SVR" else methods.TOL, "epsilon": methods.EPSILON}
+            settings |= {"n_gammas": 0 if method == LINEAR else len(gammas)}
+            key = lab.key(name, split, seed, method=method, settings=settings)
+            yield Job(EXPERIMENT, key, partial(run, lab, name, split, seed, method, share, gammas))
 
 
-def has_kernels() -> bool:
-    return "kernel" in NPSVOR().get_params()
-
-
-def sample(lab: Lab, name: str, split: str, share: float) -> Data:
-    """The share of the set, its training and test rows, and in ``prepared`` the folds; the last one made is kept."""
-    tag = f"subset {name} {split} {share}"
+def sample(lab: Lab, name: str, split: str, seed: int, share: float) -> Data:
+    """The share of the set, its training and test rows; the last one made is kept."""
+    tag = f"subset {name} {split} {seed} {share}"
     if tag not in lab._matrices:
         rated = lab.load(name)
         if share < 1:
-            rows, _ = train_test_split(np.arange(len(rated.texts)), train_size=share, random_state=0, stratify=rated.ranks)
+            rows, _ = train_test_split(np.arange(len(rated.texts)), train_size=share, random_state=seed, stratify=rated.ranks)
             rated = rated.subset(np.sort(rows))
         groups = rated.groups if split == "review" else None
-        train, test = split_rows(rated.ranks, groups, 0, TEST_SHARE)
+        train, test = split_rows(rated.ranks, groups, seed, TEST_SHARE)
         lab._matrices.clear()
         lab._matrices[tag] = vectorised(rated, train, test, "paper", groups)
     return lab._matrices[tag]
 
 
-def run(lab: Lab, name: str, split: str, method: str, share: float, gammas: list[float]) -> Line:
-    if method != LINEAR and not has_kernels():
-        raise SkipError("this build has no kernels.")
-    data = sample(lab, name, split, share)
+def run(lab: Lab, name: str, split: str, seed: int, method: str, share: float, gammas: list[float]) -> Line:
+    data = sample(lab, name, split, seed, share)
     if method == LINEAR:
-        search, seconds = methods.tuned(data, "NPSVOR", 0)
+        search, seconds = methods.tuned(data, "NPSVOR", seed)
     else:
-        model = methods.make(method, data.n_ranks, 0).set_params(kernel="rbf")
-        search = CSearchCV(model, Cs=methods.CS, gammas=gammas, cv=methods.folds_of(data, 0), scoring="mae", n_jobs=1)
-        seconds, _ = processor_timed(lambda: search.fit(data.X, data.y))
+        search, seconds = methods.tuned(data, method, seed, estimator__kernel="rbf", gammas=gammas)
     result = methods.shape(data) | {"C": search.best_C_, "gamma": search.best_params_.get("gamma")}
     result |= {"cv_mae": round(search.best_score_, 5), "processor_seconds": round(seconds, 3)}
     return result | methods.judged(data, search.predict(data.X_test))

@@ -24,10 +24,8 @@ def missing() -> str | None:
 
 def run(data: Data, model: str, column_weight: str | None = None) -> Predictions:
     estimator = MODELS[model](probability=True, ranks=range(data.n_ranks), column_weight=column_weight)
-    # Whoever has folds already, whole groups each, saves the time of making them.
-    folds = data.prepared.get("folds")
-    search = CSearchCV(estimator, Cs=CS, cv=folds or 5, scoring="rps", n_jobs=1)
-    seconds, _ = processor_timed(lambda: search.fit(data.X, data.y, groups=None if folds else data.groups))
+    search = CSearchCV(estimator, Cs=CS, cv=5, scoring="rps", n_jobs=1)
+    seconds, _ = processor_timed(lambda: search.fit(data.X, data.y, groups=data.groups))
     best = search.best_estimator_
     ranks = {measure: best.set_params(decision=measure).predict(data.X_test) for measure in MEASURES}
     return Predictions(ranks, seconds, f"C = {search.best_C_:g}")
