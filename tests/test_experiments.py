@@ -155,7 +155,7 @@ def test_linear_models_on_generated_reviews(tmp_path):
     lab = Lab(None, is_quick=True, n_splits=2, only_sets=("generated",))
     notebook = Notebook(tmp_path)
     n_done, n_all = carry_out(notebook, linear_models.jobs(lab, notebook))
-    assert n_done == n_all == 2 * len(methods.MODELS)
+    assert n_done == n_all == 2 * len(linear_models.METHODS)
     samples = collect(notebook.lines("linear_models"), "mae")
     means = {method: sample.mean for method, sample in samples["generated", "plain"].items()}
     assert all(0.2 < mean < 0.8 for mean in means.values())
