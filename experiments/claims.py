@@ -5,7 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments import beyond, confusion, descent, epsilon, linear_models, price, small_subsets, training_times, two_prices
+from experiments import (
+    beyond,
+    confusion,
+    descent,
+    epsilon,
+    linear_models,
+    methods,
+    price,
+    small_subsets,
+    training_times,
+    two_prices,
+)
 from experiments.layout import table
 from experiments.linear_models import FOUR, honest, ordered, plain
 from experiments.notebook import Job, Notebook
@@ -126,13 +137,11 @@ def one_price(notebook: Notebook) -> Iterator[Row]:
 
 
 def stable_in_price(notebook: Notebook) -> Iterator[Row]:
-    places: dict[tuple[str, str], dict[str, list[float]]] = {}
-    at = [2.0**k > 0.1 for k in range(-5, 6)]
-    for line in notebook.lines(price.EXPERIMENT):
-        places.setdefault((line["set"], line["split"]), {})[line["method"]] = line["mae"]
-    shown = [by_method for place, by_method in places.items() if place in honest(places) and len(by_method) == len(FOUR)]
+    places = price.curves(notebook)
+    shown = [places[place] for place in honest(places)]
     if shown:
-        won = [min(FOUR, key=lambda m, i=i, b=b: b[m][i]) == "NPSVOR" for b in shown for i in range(11) if at[i]]
+        at = [i for i, C in enumerate(methods.CS) if price.ABOVE < C]
+        won = [min(FOUR, key=lambda m, i=i, b=b: b[m][i]) == "NPSVOR" for b in shown for i in at]
         numbers = f"NPSVOR has the lowest MAE at {sum(won)} of {len(won)} pairs of a set and a C above 0.1, honest splits"
         yield "Above C = 0.1 NPSVOR is better than the other three", verdict(sum(won), len(won)), numbers
 

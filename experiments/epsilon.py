@@ -22,9 +22,8 @@ WORDS = """C by five folds for every epsilon; relative to epsilon = 0, mean of t
 is processor time of the whole search on one thread. The paper: *with epsilon a better MSE, faster running time and a more
 sparse solution; MAE is best near 0.1*, on LargeMovie at 0.2.
 """
-WHY = """Support vectors get fewer with epsilon, as in the paper, and MSE mostly falls a little. MAE hardly moves up to 0.2 and is
-not at its lowest near 0.1 on most sets. The search does not get faster: a sweep reads every row, whether its dual is zero or not,
-and at this tolerance it ends before shrinking saves much.
+WHY = """Why sparse solutions are hardly found faster: a sweep reads every row, whether its dual is zero or not, and at this
+tolerance it ends before shrinking saves much.
 """
 
 
@@ -70,4 +69,6 @@ def section(notebook: Notebook, pictures: Path) -> str:
     shown = drawing.save(figure, pictures, "epsilon", "MAE, MSE, time and support vectors against epsilon")
     ratios = [f"{words.split()[0]} at {value}" for words in PANELS.values() for value in (0.1, 0.5)]
     head = ("data", "split", "best for MAE", *ratios)
-    return "\n".join(["## The role of epsilon\n", WORDS, shown, table(head, rows, left=2), WHY])
+    near = sum(0.05 <= float(row[2]) <= 0.15 for row in rows)
+    words = f"MAE is lowest near 0.1, from 0.05 to 0.15, in {near} of {len(rows)} rows.\n"
+    return "\n".join(["## The role of epsilon\n", WORDS, shown, table(head, rows, left=2), words, WHY])

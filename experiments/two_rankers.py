@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments import linear_models
-from experiments.layout import join, measure_table
+from experiments.layout import against_paper, join, measure_table
 from experiments.notebook import Job, Notebook
 from experiments.published import RANKERS_MAE, RANKERS_MSE
 from experiments.sets import TITLES, Lab
@@ -31,7 +31,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
         samples = collect(lines, measure)
         places = linear_models.ordered(samples)
         parts += [f"Test {measure.upper()}:\n", measure_table(samples, places, tuple(NAMES.values()), published)]
-        parts.append(findings(samples, measure))
+        parts += [against_paper(samples, places, tuple(NAMES.values()), published), findings(samples, measure)]
     return "\n".join(parts)
 
 

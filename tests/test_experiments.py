@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn import svm
 from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_squared_error
 
-from experiments import decision_regions, linear_models, methods, published, summaries
-from experiments.layout import join, measure_table, power
+from experiments import copies, decision_regions, linear_models, methods, price, published, summaries
+from experiments.layout import against_paper, join, measure_table, power
 from experiments.notebook import Job, Notebook, SkipError, carry_out
+from experiments.one_against_one import PairwiseSVC
 from experiments.sets import Lab, RatedSet, by_seed, split_rows, vectorised
 from experiments.summaries import Sample, average_ranks, cliques, collect, compare, critical_difference, difference
 
@@ -96,6 +98,60 @@ def test_measures_come_from_the_confusion_matrix():
     assert found["mae"] == pytest.approx(mean_absolute_error(truth, answers), abs=1e-5)
     assert found["mse"] == pytest.approx(mean_squared_error(truth, answers), abs=1e-5)
     assert found["accuracy"] == pytest.approx(np.mean(truth == answers), abs=1e-5)
+
+
+def test_one_against_one_is_what_scikit_learn_does():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=300), [-0.2, 0.6, 1.5])
+    theirs = svm.SVC(C=2.0, gamma=0.5, tol=1e-6, decision_function_shape="ovo").fit(X[:200], y[:200])
+    ours = PairwiseSVC(C=2.0, kernel="rbf", gamma=0.5, tol=1e-5).fit(X[:200], y[:200])
+    # Their planes are positive for the lower rank of a pair.
+    np.testing.assert_allclose(ours.plane_scores(X[200:]), -theirs.decision_function(X[200:]), atol=1e-4)
+    np.testing.assert_array_equal(ours.predict(X[200:]), theirs.predict(X[200:]))
+
+
+def test_errors_of_copies_and_of_others_add_up():
+    errors, has_copy = np.array([0, 0, 1, 2, 0]), np.array([True, True, False, False, False])
+    found = linear_models.by_copies(errors, has_copy)
+    assert found == {"copied_share": 0.4, "mae_of_copies": 0.0, "mae_of_others": 1.0}
+
+
+def copied_lines():
+    """Video with copies: errors of 0 on a fifth of the plain test rows and of 0.5 on the others, as on all rows by review."""
+    head = {"set": "video", "method": "NPSVOR", "train_rows": 80, "test_rows": 20}
+    plain = [head | {"split": "plain", "seed": seed, "mae": 0.4} for seed in range(2)]
+    known = {"copied_share": 0.2, "mae_of_copies": 0.0, "mae_of_others": 0.5}
+    return [*(line | known for line in plain), head | {"split": "review", "seed": 0, "mae": 0.5}]
+
+
+def test_the_share_of_copies_that_would_meet_the_papers_figure(tmp_path):
+    (tmp_path / "linear_models.jsonl").write_text("\n".join(map(json.dumps, copied_lines())), encoding="utf-8")
+    page = copies.section(Notebook(tmp_path), tmp_path)
+    row = next(line for line in page.splitlines() if line.startswith("| Video"))
+    # 0.5 (1 - share) = 0.390
+    assert re.split(r"\s*\|\s*", row)[1:-1] == ["Video", "0.400", "20 %", "0.000", "0.500", "0.500", "0.390", "22 %"]
+
+
+def test_every_cell_stands_against_the_papers():
+    samples = {(name, split): {"SVC": Sample({0: 0.872})} for name in ("video", "douban") for split in ("plain", "review")}
+    table = against_paper(samples, list(samples), ("SVC", "NPSVOR"), published.LINEAR_MAE).splitlines()
+    assert len(table) == 3, "one row: sets of the paper, splits like the paper's"
+    assert re.split(r"\s*\|\s*", table[2])[1:4] == ["Video", "+100 %", ""]
+
+
+def test_curves_are_means_of_the_splits_of_complete_places(tmp_path):
+    line = {"set": "video", "split": "plain", "C": methods.CS, "test_rows": 1, "train_rows": 4}
+    lines = [
+        line | {"method": method, "seed": seed, "mae": [0.5 + seed + 0.01 * at for at in range(11)]}
+        for method in linear_models.FOUR
+        for seed in range(2)
+    ]
+    lines.append(lines[0] | {"split": "review"})
+    (tmp_path / "price.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    found = price.curves(Notebook(tmp_path))
+    assert list(found) == [("video", "plain")]
+    np.testing.assert_allclose(found["video", "plain"]["NPSVOR"], 1.0 + 0.01 * np.arange(11))
 
 
 def test_intervals_widen_for_splits_that_share_rows():
