@@ -17,6 +17,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these tables and figures")
     parser.add_argument("--sets", nargs="+", default=[], metavar="NAME", help="these data sets")
     parser.add_argument("--splits", type=int, help="splits per data set (default: 5, quick: 2)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes side by side; times by the clock come last")
     parser.add_argument("--no-page", action="store_true", help="compute, but do not draw the page")
     options = parser.parse_args(arguments)
     names = [module.__name__.rpartition(".")[2] for module in page.MODULES]
@@ -28,7 +29,9 @@ def main(arguments: list[str] | None = None) -> None:
     lab = Lab(data_folder(options.data), options.quick, options.splits or (2 if options.quick else 5), tuple(options.sets))
     base = ROOT / "build" / "paper-quick" if options.quick else None
     notebook = Notebook(base / "results" if base else RESULTS)
-    n_done, n_all = carry_out(notebook, (job for module in chosen for job in module.jobs(lab, notebook)))
+    if options.jobs < 1:
+        sys.exit(f"experiments: --jobs must be at least 1. Got {options.jobs}.")
+    n_done, n_all = carry_out(notebook, (job for module in chosen for job in module.jobs(lab, notebook)), options.jobs)
     console.print(f"{n_done} results computed, {n_all - n_done} of {n_all} were there or left out.", highlight=False)
     if not options.no_page:
         written = page.write(notebook, base or ROOT / "docs")

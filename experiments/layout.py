@@ -94,8 +94,8 @@ def against_paper(
             for m in methods
         ]
         if any(changes):
-            rows.append((place_name(place)[0], *changes, WHY_DIFFERENT.get(place[0], "sample of the reviews; features")))
-    return table(("here against the paper", *methods, "what differs"), rows, left=1) if rows else ""
+            rows.append((place_name(place)[0], WHY_DIFFERENT.get(place[0], "sample of the reviews; features"), *changes))
+    return table(("here against the paper", "what differs", *methods), rows, left=2) if rows else ""
 
 
 def rank_row(title: str, split: str, errors: NDArray[np.float64]) -> tuple[str, ...]:

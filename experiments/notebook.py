@@ -4,11 +4,13 @@ A line's key is the fields that a job names: data set and its fingerprint, split
 file already is done.
 """
 
+import itertools
 import json
+import multiprocessing
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +37,12 @@ class Job:
     experiment: str
     key: Line
     work: Callable[[], Line]
+    is_clocked: bool = False  # counts seconds of the clock, so that nothing else should run meanwhile
+
+    @property
+    def rows(self) -> tuple[Any, ...]:
+        """What names the rows that it works on."""
+        return tuple(self.key.get(name) for name in ("set", "split", "seed"))
 
     @property
     def title(self) -> str:
@@ -82,26 +90,64 @@ class Notebook:
             file.write(json.dumps(line) + "\n")
 
 
-def carry_out(notebook: Notebook, jobs: Iterable[Job]) -> tuple[int, int]:
-    """Do the jobs that are not done yet; how many those were, and how many there are."""
-    jobs = list(jobs)
-    open_jobs = [job for job in jobs if not notebook.has(job)]
-    reasons: dict[str, None] = {}
-    n_done = 0
-    with progress("paper", max(1, len(open_jobs))) as advance, warnings.catch_warnings():
+Outcome = tuple[Job, Line | SkipError, float]  # with the seconds that it took
+_batches: list[list[Job]] = []  # of which the workers, forked from here, do those whose number they are given
+
+
+def attempt(job: Job) -> Outcome:
+    start = time.perf_counter()
+    result: Line | SkipError
+    with warnings.catch_warnings():
         # Some solves end at their limit of sweeps on purpose, such as the points of a descent.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for job in open_jobs:
-            advance(f"{n_done + 1} of {len(open_jobs)}, {job.title}")
-            if notebook.has(job):  # two experiments may share a line
+        try:
+            result = job.work()
+        except SkipError as reason:
+            result = reason
+    return job, result, time.perf_counter() - start
+
+
+def attempt_batch(number: int) -> tuple[int, list[tuple[Line | SkipError, float]]]:
+    return number, [attempt(job)[1:] for job in _batches[number]]
+
+
+def forked(n_workers: int) -> Any:
+    """Forked, as jobs are closures: nothing of them could be sent. No other thread of ours holds a lock that they need, which is
+    what Python would warn of.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return multiprocessing.get_context("fork").Pool(n_workers)
+
+
+def outcomes(jobs: list[Job], n_workers: int) -> Iterator[Outcome]:
+    """Those of all jobs, as they come. A worker does jobs on the same rows one after the other, since it keeps their matrix; jobs
+    timed by the clock come last, one at a time.
+    """
+    alone = [job for job in jobs if n_workers == 1 or job.is_clocked]
+    shared = [job for job in jobs if not (n_workers == 1 or job.is_clocked)]
+    _batches[:] = [list(batch) for _, batch in itertools.groupby(shared, key=lambda job: (job.experiment, job.rows))]
+    if shared:
+        with forked(n_workers) as pool:
+            for number, results in pool.imap_unordered(attempt_batch, range(len(_batches))):
+                yield from ((job, *result) for job, result in zip(_batches[number], results, strict=True))
+    yield from map(attempt, alone)
+
+
+def carry_out(notebook: Notebook, jobs: Iterable[Job], n_workers: int = 1) -> tuple[int, int]:
+    """Do the jobs that are not done yet; how many those were, and how many there are."""
+    jobs = list(jobs)
+    distinct = {json.dumps([job.experiment, job.key]): job for job in jobs}  # two experiments may share a line
+    open_jobs = [job for job in distinct.values() if not notebook.has(job)]
+    reasons: dict[str, None] = {}
+    n_done = 0
+    with progress("paper", max(1, len(open_jobs))) as advance:
+        advance(f"1 of {len(open_jobs)}")
+        for job, result, seconds in outcomes(open_jobs, n_workers):
+            advance(f"{advance.n_started + 1} of {len(open_jobs)}, after {job.title}")
+            if isinstance(result, SkipError):
+                reasons.setdefault(f"{job.experiment}: {result}")
                 continue
-            start = time.perf_counter()
-            try:
-                result = job.work()
-            except SkipError as reason:
-                reasons.setdefault(f"{job.experiment}: {reason}")
-                continue
-            seconds = time.perf_counter() - start
             notebook.write(job, result, seconds)
             n_done += 1
             if not console.is_terminal:

@@ -1,5 +1,6 @@
 """Draws ``docs/reproduction.md`` and its figures from the result lines and nothing else: ``python -m experiments.page``."""
 
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -64,11 +65,19 @@ review* do not, and neither do the folds that choose C.
 
 def write(notebook: Notebook, folder: Path) -> Path:
     """The page, in ``folder``, its figures in a folder beside it."""
-    sections = [module.section(notebook, folder / "figures") for module in MODULES]
+    sections = [*(module.section(notebook, folder / "figures") for module in MODULES), origins(notebook)]
+    text = "\n".join(filter(None, sections))
     path = folder / "reproduction.md"
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join([INTRODUCTION, *filter(None, sections), origins(notebook)]), encoding="utf-8")
+    path.write_text("\n".join([INTRODUCTION, contents(text), text]), encoding="utf-8")
     return path
+
+
+def contents(text: str) -> str:
+    """Links to the sections, by the names that a renderer of Markdown gives to headings."""
+    titles = re.findall("^## (.+)$", text, flags=re.MULTILINE)
+    links = {title: re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+    return "\n".join(f"- [{title}](#{link})" for title, link in links.items()) + "\n"
 
 
 def origins(notebook: Notebook) -> str:

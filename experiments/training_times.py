@@ -36,7 +36,7 @@ def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
     for name in lab.sets(TEXT_SETS):
         settings = {"preset": "paper", "test": 0.2, "tol": methods.TOL, "tol_svr": methods.SVR_TOL, "epsilon": methods.EPSILON}
         key = lab.key(name, "plain", 0, settings=settings | {"threads": 1})
-        yield Job(EXPERIMENT, key, lambda name=name: run(lab, notebook, name))
+        yield Job(EXPERIMENT, key, lambda name=name: run(lab, notebook, name), is_clocked=True)
 
 
 def run(lab: Lab, notebook: Notebook, name: str) -> Line:
