@@ -3,6 +3,8 @@
 import argparse
 import sys
 
+from threadpoolctl import threadpool_limits
+
 from benchmarks.common import console, data_folder
 from benchmarks.data import ROOT
 from experiments import page
@@ -31,7 +33,9 @@ def main(arguments: list[str] | None = None) -> None:
     notebook = Notebook(base / "results" if base else RESULTS)
     if options.jobs < 1:
         sys.exit(f"experiments: --jobs must be at least 1. Got {options.jobs}.")
-    n_done, n_all = carry_out(notebook, (job for module in chosen for job in module.jobs(lab, notebook)), options.jobs)
+    jobs = (job for module in chosen for job in module.jobs(lab, notebook))
+    with threadpool_limits(1):  # threads that wait for work of BLAS would count as processor time
+        n_done, n_all = carry_out(notebook, jobs, options.jobs)
     console.print(f"{n_done} results computed, {n_all - n_done} of {n_all} were there or left out.", highlight=False)
     if not options.no_page:
         written = page.write(notebook, base or ROOT / "docs")

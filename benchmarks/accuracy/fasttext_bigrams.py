@@ -3,6 +3,7 @@ probabilities. It reads the same tokens as the vectorizer, joined by spaces.
 """
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def missing() -> str | None:
 
 
 def run(data: Data) -> Predictions:
-    texts, texts_test = ([" ".join(TOKEN.findall(t.lower())) for t in part] for part in data.prepared["texts"])
+    tokenise = lambda part: [" ".join(TOKEN.findall(text.lower())) for text in part]  # noqa: E731
+    tokenising, (texts, texts_test) = processor_timed(lambda: [tokenise(part) for part in data.prepared["texts"]])
     n_ranks = data.n_ranks
 
     def fit(part: Part, held_out: Array | None, path: str, epochs: float) -> Ranks:
@@ -34,8 +36,8 @@ def run(data: Data) -> Predictions:
         lines = [f"__label__{rank} {texts[i]}" for i, rank in zip(part.rows, part.y, strict=True)]
         return decoded(probabilities(lines, questions, n_ranks, float(path.split()[1].rstrip(",")), round(epochs)))
 
-    seconds, (ranks, note) = processor_timed(lambda: tuned(data, PATHS, 2.0, fit))
-    return Predictions(ranks, seconds, note)
+    found = tuned(data, PATHS, 2.0, fit)
+    return replace(found, seconds=found.seconds + tokenising, reads_texts=True)
 
 
 def probabilities(lines: list[str], questions: list[str], n_ranks: int, rate: float, epochs: int) -> Array:

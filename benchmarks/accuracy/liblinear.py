@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy.predictions import Array, Part, Predictions, Ranks, for_all, tuned
-from benchmarks.common import processor_timed
 from benchmarks.data import Data
 from benchmarks.fit.liblinear import missing  # noqa: F401
 
@@ -23,8 +22,7 @@ def run(data: Data, model: str) -> Predictions:
     def fit(part: Part, _: Array | None, solver: str, C: float) -> Ranks:
         return for_all(ranks_of(part, f"{solver} {C}", n_ranks))
 
-    seconds, (ranks, note) = processor_timed(lambda: tuned(data, PATHS[model], 4.0, fit))
-    return Predictions(ranks, seconds, note)
+    return tuned(data, PATHS[model], 4.0, fit)
 
 
 def ranks_of(part: Part, setting: str, n_ranks: int) -> Array:
@@ -33,7 +31,9 @@ def ranks_of(part: Part, setting: str, n_ranks: int) -> Array:
 
     # LIBLINEAR orders its rows by the C library's rand(): without a seed every run gives another answer.
     ctypes.CDLL(None).srand(1)
-    found = train(problem((part.y + 1).astype(np.float64), part.X.astype(np.float64)), f"{setting} -B 1 -q")
+    if "problem" not in part.prepared:
+        part.prepared["problem"] = problem((part.y + 1).astype(np.float64), part.X.astype(np.float64))
+    found = train(part.prepared["problem"], f"{setting} -B 1 -q")
     n_columns = found.nr_feature
     n_planes = 1 if found.is_regression_model() or found.nr_class == 2 else found.nr_class
     weights = np.ctypeslib.as_array(found.w, (n_columns + 1, n_planes))

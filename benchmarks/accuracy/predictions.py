@@ -1,7 +1,8 @@
 """What a competitor gives back, and how probabilities become ranks for each measure."""
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,14 @@ Ranks = dict[str, Array]  # by measure
 
 @dataclass
 class Predictions:
-    """Ranks of the test rows by measure; None if there was no answer in time."""
+    """Ranks of the test rows by measure; None if there was no answer in time. Seconds are of processor time: the choice of
+    settings, the fit with those chosen for MAE, and its answers.
+    """
 
     ranks: Ranks | None
     seconds: float
     note: str = ""
+    reads_texts: bool = False  # rather than the matrix
 
     def measures(self, data: Data) -> dict[str, float] | None:
         if self.ranks is None:
@@ -58,7 +62,7 @@ class Part:
     y: Array
     X_test: sp.csr_matrix
     rows: Array  # of the training rows of the data set
-    is_final: bool
+    prepared: dict[str, Any] = field(default_factory=dict)  # what a competitor keeps from one fit to the next
 
 
 def holdout(data: Data) -> tuple[Part, Array]:
@@ -69,19 +73,23 @@ def holdout(data: Data) -> tuple[Part, Array]:
         # scikit-learn's StratifiedGroupKFold would take more of a rival's time than some fits.
         is_held = deal(data.groups, data.y, np.array([0.8, 0.2]), 0) == 1
         train, test = np.flatnonzero(~is_held), np.flatnonzero(is_held)
-    return Part(data.X[train], data.y[train], data.X[test], train, False), test
+    return Part(data.X[train], data.y[train], data.X[test], train), test
+
+
+def all_rows(data: Data) -> Part:
+    return Part(data.X, data.y, data.X_test, np.arange(len(data.y)))
 
 
 def tuned(
     data: Data, paths: dict[str, list[float]], factor: float, fit: Callable[[Part, Array | None, str, float], Ranks]
-) -> tuple[Ranks, str]:
+) -> Predictions:
     """Ranks of the test rows, for each measure from the setting that is best for it on held-out training rows.
 
-    A path is a rising list of values of one setting, such as C of one solver. When the best of all is the last or the
-    first of its path, the path goes on by ``factor``: nobody loses for want of a wider grid. ``fit(part, held_out, path,
-    value)`` trains on the part and ranks its test rows: those of the data set, or the ``held_out`` ones of its training
-    rows.
+    A path is a rising list of values of one setting, such as C of one solver. While the best of all is the last or the
+    first of its path, the path goes on by ``factor``, a few times. ``fit(part, held_out, path, value)`` trains on the part
+    and ranks its test rows: those of the data set, or the ``held_out`` ones of its training rows.
     """
+    start = time.process_time()
     part, held_out = holdout(data)
     paths = {name: list(values) for name, values in paths.items()}
     found: dict[tuple[str, float], dict[str, float]] = {}
@@ -100,10 +108,15 @@ def tuned(
         for name, value in wanted:
             paths[name] = sorted([*paths[name], value])
     at_edge = [m for m, (name, value) in best.items() if next_value(paths[name], value, factor) is not None]
-    everything = Part(data.X, data.y, data.X_test, np.arange(len(data.y)), True)
-    final = {setting: fit(everything, None, *setting) for setting in set(best.values())}
+    everything = all_rows(data)
+    final = {best["mae"]: fit(everything, None, *best["mae"])}
+    seconds = time.process_time() - start
+    for setting in best.values():
+        if setting not in final:
+            final[setting] = fit(everything, None, *setting)
     note = ", ".join(f"{m}: {best[m][0]} {best[m][1]:g}" for m in MEASURES)
-    return {m: final[best[m]][m] for m in MEASURES}, note + (f" (edge of the grid: {', '.join(at_edge)})" if at_edge else "")
+    note += f" (edge of the grid: {', '.join(at_edge)})" if at_edge else ""
+    return Predictions({m: final[best[m]][m] for m in MEASURES}, seconds, note)
 
 
 def best_setting(found: dict[tuple[str, float], dict[str, float]], measure: str) -> tuple[str, float]:

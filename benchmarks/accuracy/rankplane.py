@@ -25,7 +25,10 @@ def missing() -> str | None:
 def run(data: Data, model: str, column_weight: str | None = None) -> Predictions:
     estimator = MODELS[model](probability=True, ranks=range(data.n_ranks), column_weight=column_weight)
     search = CSearchCV(estimator, Cs=CS, cv=5, scoring="rps", n_jobs=1)
+    ranks = {}
     seconds, _ = processor_timed(lambda: search.fit(data.X, data.y, groups=data.groups))
-    best = search.best_estimator_
-    ranks = {measure: best.set_params(decision=measure).predict(data.X_test) for measure in MEASURES}
+    for measure in MEASURES:
+        best = search.best_estimator_.set_params(decision=measure)
+        answering, ranks[measure] = processor_timed(lambda best=best: best.predict(data.X_test))
+        seconds += answering if measure == "mae" else 0.0
     return Predictions(ranks, seconds, f"C = {search.best_C_:g}")
