@@ -29,11 +29,15 @@ def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
 
 
 def counts_of(notebook: Notebook, place: Place) -> dict[str, NDArray[np.int64]]:
+    """Summed over the splits; the last line of a seed counts."""
+    lines = {
+        (line["method"], line["seed"]): line for line in notebook.lines(linear_models.EXPERIMENT, set=place[0], split=place[1])
+    }
     found: dict[str, NDArray[np.int64]] = {}
-    for line in notebook.lines(linear_models.EXPERIMENT, set=place[0], split=place[1]):
-        if line["method"] in FOUR:
-            found[line["method"]] = found.get(line["method"], 0) + np.array(line["confusion"])
-    return found if len(found) == len(FOUR) else {}
+    for (method, _), line in lines.items():
+        if method in FOUR:
+            found[method] = found.get(method, 0) + np.array(line["confusion"])
+    return {method: found[method] for method in FOUR} if len(found) == len(FOUR) else {}
 
 
 def section(notebook: Notebook, pictures: Path) -> str:

@@ -20,13 +20,13 @@ from experiments.summaries import collect
 
 METHOD = "NPSVOR"
 WORDS = """MAE of NPSVOR on plain splits, for test rows with a copy among the training rows and for the others. *by review*:
-splits that keep copies together, so that all rows are new. *share needed*: how many test rows would have to have a copy for these
-two errors to add up to the paper's figure. TripAdvisor has no copies here; its share takes the error on copies from the
+splits that keep copies together, so that all rows are new. *share needed*: how many test rows would have to have a copy for
+these two errors to add up to the paper's figure. TripAdvisor has no copies here; its share takes the error on copies from the
 other sets.
 """
 GAIN = """How far the MAE of linear NPSVOR falls from the small subset, a tenth of the rows, to all of them. A tenth of the rows
-seldom holds both of two copies, all rows always do. Without copies, errors fall by what more reviews teach; with them, also by what
-is known by heart.
+seldom holds both of two copies, all rows always do. Without copies, errors fall by what more reviews teach; with them, also by
+what is known by heart.
 """
 
 
@@ -36,7 +36,7 @@ def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
 
 def section(notebook: Notebook, pictures: Path) -> str:
     parts = [part for part in (shares(notebook), gains(notebook)) if part]
-    return "\n".join(["## Copies, and why the paper's errors are lower\n", *parts]) if parts else ""
+    return "\n".join(["## Copies, and why the paper's errors may be lower\n", *parts]) if parts else ""
 
 
 def shares(notebook: Notebook) -> str:

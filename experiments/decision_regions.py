@@ -24,6 +24,9 @@ SLOPES = (-0.55, 0.0, 0.55)
 ODD_POINTS = ((-1.9, -0.9, 0), (-1.9, 0.9, 2))  # x, y, rank: P1 and P2 of the paper
 RANKERS = {"r_old: the nearest plane": rankers.nearest, "r_new: boundaries counted": rankers.ordered}
 LIMITS = (-2.6, 4.4, -2.6, 2.6)
+WORDS = """A toy set like the paper's: three ranks fan out from a point, and two points of ours, P1 and P2, lie beyond it, where the
+planes have changed places.
+"""
 
 
 def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
@@ -90,9 +93,9 @@ def section(notebook: Notebook, pictures: Path) -> str:
     head = ("prediction function", f"wrong of {len(line['points'])}", "P1, rank 1, gets", "P2, rank 3, gets")
     words = (
         f"The two differ on {100 * line['differ']:.0f} % of the area shown, by two ranks on {100 * line['differ_by_two']:.0f} %. "
-        "The paper's figure holds: where planes cross, the nearest plane may belong to the other end of the scale.\n"
+        "Where planes cross, the nearest plane may belong to the other end of the scale.\n"
     )
-    return "\n".join(["## Decision regions of both prediction functions\n", shown, table(head, rows), words])
+    return "\n".join(["## Decision regions of both prediction functions\n", WORDS, shown, table(head, rows), words])
 
 
 def draw(axes: Any, line: Line, ranker: Any) -> None:

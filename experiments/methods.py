@@ -12,7 +12,7 @@ from experiments.one_against_one import PairwiseSVC
 from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, CSearchCV, RedSVM
 
 TOL = 0.1
-SVR_TOL = 0.01  # LIBLINEAR's default, as in the paper
+SVR_TOL = 0.01  # as in the paper
 EPSILON = 0.1
 CS = [2.0**k for k in range(-5, 6)]
 N_FOLDS = 5

@@ -51,15 +51,17 @@ MODULES: tuple[ModuleType, ...] = (
 INTRODUCTION = """# The paper, reproduced
 
 *A Novel Large-scale Ordinal Regression Model* (Shi, Wang, Shen, Niu), table by table and figure by figure, and past it. Drawn
-by `python -m experiments.page` from the JSON lines in `experiments/results/`: no number on this page is typed by hand. `make
-paper DATA=../shared/data` computes what is missing and draws it again, `make paper-quick` does all of it on small samples.
+by `python -m experiments.page` from the JSON lines in `experiments/results/`: no measured number on this page is typed by hand.
+`make paper DATA=../shared/data` computes what is missing and draws it again, `make paper-quick` does all of it on small
+samples.
 
-The protocol is the paper's: stop words dropped, Snowball stems, words of two letters and more, words and pairs in at least 3 and
-at most half of the texts, TF-IDF; stratified splits; C from 2^-5 to 2^5 by five folds and MAE; tolerance 0.1, for SVR 0.01;
-epsilon 0.1; a bias. The paper names two shares of test rows, 30 % and a fifth: its own files of Treebank hold a fifth, and so do
-our splits, except for the small subsets. Vocabulary and document frequencies come from training rows only. Some sets repeat a
-review under several products. *plain* splits, the paper's, put copies of training reviews among the test rows; splits *by
-review* do not, and neither do the folds that choose C.
+The protocol is the paper's: stop words dropped, Snowball stems, words of two letters and more, words and pairs in at least 3
+and at most half of the texts (where the paper counts occurrences), TF-IDF; stratified splits; C from 2^-5 to 2^5 by five folds
+and MAE; tolerance 0.1, half of it along the search of C; for SVR 0.01, which the paper calls LIBLINEAR's default; epsilon 0.1;
+a bias, penalised as the weight of a column of ones. The paper names two shares of test rows, 30 % and a fifth: its own files of
+Treebank hold a fifth, and so do our splits, except for the small subsets. Vocabulary and document frequencies come from
+training rows only. Some sets repeat a review under several products, with the same `review_id`. *plain* splits, the paper's,
+put copies of training reviews among the test rows; splits *by review* do not, and neither do the folds that choose C.
 """
 
 
@@ -102,9 +104,7 @@ def origins(notebook: Notebook) -> str:
             )
         )
     head = ("file of experiments/results", "lines", "sets", "splits, at most", "minutes", "computed", "on")
-    words = (
-        "Every line names its data by fingerprint, settings, seed, commit and seconds. Times and descents: on an idle machine.\n"
-    )
+    words = "Every line names its data by fingerprint, settings, seed, commit and seconds.\n"
     return "\n".join(["## Where the numbers come from\n", table(head, rows), words])
 
 

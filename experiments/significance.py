@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import beyond, drawing, linear_models
-from experiments.layout import number, table
+from experiments.layout import join, number, table
 from experiments.linear_models import FOUR, honest, ordered, plain
 from experiments.notebook import Job, Notebook
 from experiments.published import LINEAR_MAE, LINEAR_MSE
 from experiments.sets import Lab
-from experiments.summaries import Verdict, cliques, collect, compare, errors_of, table_of
+from experiments.summaries import LEVEL, Verdict, cliques, collect, compare, errors_of, table_of
 
-WORDS = """Methods are ranked on every data set by their mean error over the splits. Friedman's test: could these ranks come
-from methods that do not differ? Nemenyi's test: methods whose average ranks are nearer than the critical difference (CD) are
-joined by a bar, and cannot be told apart at 95 % with so few sets. In the last family
-some methods have fewer splits than others.
+WORDS = """Methods are ranked on every data set by their mean error over the splits that all of them have. Friedman's test, as Iman
+and Davenport's F: could these ranks come from methods that do not differ? Nemenyi's test: methods whose average ranks are nearer
+than the critical difference (CD) are joined by a bar, and cannot be told apart at 95 % with so few sets.
 """
 Family = tuple[str, Sequence[str], NDArray[np.float64]]
 
@@ -42,12 +41,12 @@ def families(notebook: Notebook, measure: str) -> list[Family]:
     places = honest(ordered(past))
     # A rival that has no answer on some set would take that set from all the others.
     most = max((sum(method in past[place] for place in places) for method in beyond.ALL), default=0)
-    methods = [
-        method
-        for method in (*beyond.FROM_PAPER.values(), *beyond.ALL)
-        if most and sum(method in past[place] for place in places) >= 0.7 * most
-    ]
-    found.append(("past the paper, honest splits", methods, errors_of(past, places, methods)))
+    everyone = (*beyond.FROM_PAPER.values(), *beyond.ALL)
+    methods = [m for m in everyone if most and sum(m in past[place] for place in places) >= 0.7 * most]
+    left_out = [m for m in everyone if m not in methods and any(m in past[place] for place in places)]
+    title = "past the paper, honest splits" + (f", without {join(left_out)}" if left_out else "")
+    if methods:
+        found.append((title, methods, errors_of(past, places, methods)))
     return [family for family in found if len(family[2]) >= 3 and len(family[1]) >= 3]
 
 
@@ -67,7 +66,8 @@ def section(notebook: Notebook, pictures: Path) -> str:
             p_value = f"{verdict.p_value:.2g}"
             gap = number(verdict.critical_difference, 2)
             first = f"{best} ({verdict.ranks[order[0]]:.2f})"
-            rows.append((title, str(verdict.n_sets), p_value, gap, first, ", ".join(beaten) or "nobody"))
+            differ = verdict.p_value < 1 - LEVEL
+            rows.append((title, str(verdict.n_sets), p_value, gap, first, (differ and ", ".join(beaten)) or "nobody"))
         parts.append(
             drawing.save(
                 figure, pictures, f"critical-difference-{measure}", f"Critical differences of average ranks, {measure.upper()}"

@@ -26,7 +26,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
     ]
     if not lines:
         return ""
-    parts = ["## Two prediction functions: r_old and r_new\n"]
+    parts = ["## Two prediction functions: r_old and r_new\n", "Both on the same planes, each with a C of its own.\n"]
     for measure, published in (("mae", RANKERS_MAE), ("mse", RANKERS_MSE)):
         samples = collect(lines, measure)
         places = linear_models.ordered(samples)

@@ -10,12 +10,23 @@ import pytest
 from sklearn import svm
 from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_squared_error
 
-from experiments import copies, decision_regions, linear_models, methods, price, published, summaries
+from experiments import claims, copies, decision_regions, linear_models, methods, price, published, summaries
 from experiments.layout import against_paper, join, measure_table, power
 from experiments.notebook import Job, Notebook, SkipError, carry_out
 from experiments.one_against_one import PairwiseSVC
 from experiments.sets import Lab, RatedSet, by_seed, split_rows, vectorised
-from experiments.summaries import Sample, average_ranks, cliques, collect, compare, critical_difference, difference
+from experiments.summaries import (
+    Sample,
+    average_ranks,
+    cliques,
+    collect,
+    compare,
+    critical_difference,
+    difference,
+    errors_of,
+    iman_davenport,
+    tally,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -191,6 +202,31 @@ def test_critical_differences_are_those_of_the_tables():
     """Demsar (2006): q = 2.569 for four methods, 2.850 for six."""
     assert critical_difference(4, 15) == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 15)), abs=1e-3)
     assert critical_difference(6, 10) == pytest.approx(2.850 * np.sqrt(6 * 7 / (6 * 10)), abs=1e-3)
+
+
+def test_ranks_compare_methods_on_the_splits_that_all_have():
+    samples = {("a", "plain"): {"x": Sample({0: 1.0, 1: 5.0}), "y": Sample({0: 2.0})}, ("b", "plain"): {"x": Sample({0: 1.0})}}
+    np.testing.assert_array_equal(errors_of(samples, samples, ["x", "y"]), [[1.0, 2.0]])
+
+
+def test_friedman_as_iman_and_davenport_have_it():
+    """Demsar (2006), section 3.2.2: average ranks 3.143, 2.000, 2.893 and 1.964 on 14 sets, F = 3.69, p = 0.0193."""
+    ranks = np.array([3.143, 2.0, 2.893, 1.964])
+    chi_square = 12 * 14 / (4 * 5) * (np.sum(ranks**2) - 4 * 25 / 4)
+    assert chi_square == pytest.approx(9.28, abs=0.02)
+    assert iman_davenport(chi_square, 14, 4) == pytest.approx(0.0193, abs=5e-4)
+    assert iman_davenport(14 * 3, 14, 4) == 0.0, "the same order on every set"
+
+
+def test_a_claim_is_as_sure_as_its_intervals():
+    sure, unsure, against = (-1.0, 0.5), (-1.0, 2.0), (1.0, 0.5)
+    assert claims.verdict(tally([sure, sure, unsure])) == "holds"
+    assert claims.verdict(tally([unsure, unsure, (1.0, None)])) == "no sure difference"
+    assert claims.verdict(tally([against, unsure, unsure])) == "does not hold"
+    assert claims.verdict(tally([sure, sure, against])) == "holds on most sets"
+    found = tally([sure, unsure, against])
+    assert claims.verdict(found) == "mixed"
+    assert (found.n_for, found.n_sure, found.n_against, found.n_all) == (2, 1, 1, 3)
 
 
 def test_cliques_are_the_widest_runs():
