@@ -59,6 +59,12 @@ CALIBRATORS_INTRODUCTION = """## Calibrators
 `probability=True` uses; *cumulative*: a logistic curve per boundary, forced to be monotone. Trained on the same held-out
 scores, judged on the test rows of the accuracy section. RPS is the ranked probability score.
 """
+TEXT_INTRODUCTION = """## Text
+
+From documents in memory to a csr matrix, two threads for whoever has them, best of several turns. *matrix*: whether columns,
+entries and values are those of scikit-learn's `TfidfVectorizer`; *paper* is bigrams with stop words dropped and stems, for scikit-learn
+with PyStemmer, `min_df=3`, `max_df=0.5`; *transform* is of documents not seen before.
+"""
 KERNEL_INTRODUCTION = """## Kernels
 
 RBF, C = 1, the same gamma for everyone; tables are standardised. scikit-learn leaves the bias free of penalty: "free bias" is
@@ -249,6 +255,27 @@ def search_section(runs: list[list[Line]]) -> str:
     return "\n".join(parts)
 
 
+def text_section(runs: list[list[Line]]) -> str:
+    """Vectorizers by data set and task."""
+    if not runs:
+        return ""
+    rows = [
+        (
+            line["data"],
+            line["task"],
+            line["competitor"].replace("scikit_learn", "scikit-learn"),
+            "same" if line["is_same_answer"] else "another",
+            number(line["seconds"]),
+            number(line["megabytes_per_second"], 1),
+            number(line["times_faster_than_scikit_learn"], 1),
+        )
+        for lines in runs
+        for line in sorted(lines, key=lambda line: line["seconds"])
+    ]
+    head = ("texts", "task", "vectorizer", "matrix", "seconds", "MB/s", "times faster than scikit-learn")
+    return f"{TEXT_INTRODUCTION}\n{origin(runs[-1][-1])}.\n\n{table(head, rows, left=4)}"
+
+
 def calibrators_section(runs: list[list[Line]]) -> str:
     if not runs:
         return ""
@@ -377,12 +404,14 @@ def main(arguments: list[str] | None = None) -> None:
     calibrators = newest(read_lines("calibrators"), lambda line: line["data"]["name"])
     coverage = [line for run in newest(read_lines("coverage"), lambda line: line["data"]["name"]) for line in run]
     kernel = read_lines("kernel")
+    text = newest([line for line in read_lines("vectorize") if "competitor" in line], lambda line: (line["data"], line["task"]))
     every = [line for run in [*fit, *search, *calibrators] for line in run] + scaling + memory + accuracy + kernel
     if not every:
         console.print("There are no results yet. Run benchmarks.fit.run or another of the runs first.")
         return
     pictures = plots.draw(scaling, folder / "images")
     held = [goal for run in fit for goal in goals.fit_goals(run)] + goals.thread_goals(scaling) + goals.memory_goals(memory)
+    held += [goal for run in search for goal in goals.search_goals(run)] + [goal for run in text for goal in goals.text_goals(run)]
     sections = [
         INTRODUCTION,
         goal_section(held),
@@ -391,6 +420,7 @@ def main(arguments: list[str] | None = None) -> None:
         memory_section(memory),
         accuracy_section(accuracy),
         search_section(search),
+        text_section(text),
         kernel_section(kernel),
         calibrators_section(calibrators),
         coverage_section(coverage),

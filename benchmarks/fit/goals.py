@@ -100,5 +100,28 @@ def memory_goals(lines: Lines) -> list[Goal]:
     ]
 
 
+def search_goals(lines: Lines) -> list[Goal]:
+    best = {line["competitor"]: line["best"] for line in lines if line["kind"] == "search"}
+    ours = best.get("rankplane CSearchCV, 2 threads")
+    rival = next((name for name in best if name.startswith("LIBLINEAR")), None)
+    if ours is None or rival is None:
+        return []
+    what = "Search of C, 2 threads: times faster than as many LIBLINEAR fits"
+    return [Goal(what, lines[0]["data"]["name"], best[rival] / ours, 40.0)]
+
+
+def text_goals(lines: Lines) -> list[Goal]:
+    return [
+        Goal(
+            "Vectorizing, paper preset, 2 threads: times faster than scikit-learn with PyStemmer",
+            line["data"],
+            line["times_faster_than_scikit_learn"],
+            15.0,
+        )
+        for line in lines
+        if line["competitor"] == "rankplane" and line["task"] == "paper"
+    ]
+
+
 def name_of(threads: int) -> str:
     return "1 thread" if threads == 1 else f"{threads} threads"
