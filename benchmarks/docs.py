@@ -62,8 +62,8 @@ scores, judged on the test rows of the accuracy section. RPS is the ranked proba
 TEXT_INTRODUCTION = """## Text
 
 From documents in memory to a csr matrix, two threads for whoever has them, best of several turns. *matrix*: whether columns,
-entries and values are those of scikit-learn's `TfidfVectorizer`; *paper* is bigrams with stop words dropped and stems, for scikit-learn
-with PyStemmer, `min_df=3`, `max_df=0.5`; *transform* is of documents not seen before.
+entries and values are those of scikit-learn's `TfidfVectorizer`; *paper* is bigrams with stop words dropped and stems, for
+scikit-learn with PyStemmer, `min_df=3`, `max_df=0.5`; *transform* is of documents not seen before.
 """
 KERNEL_INTRODUCTION = """## Kernels
 
