@@ -67,14 +67,14 @@ def run(lab: Lab, name: str, seed: int, method: str, preset: str, size: int) -> 
 
 
 def sample(lab: Lab, name: str, seed: int, preset: str, size: int) -> Data:
-    """The first ``size`` training rows and all test rows; the last one made is kept."""
-    tag = f"{name} {seed} {preset} {size}"
-    if tag not in lab._matrices:
+    """The first ``size`` training rows and all test rows."""
+
+    def make() -> Data:
         rated = lab.load(name)
         train, test = split_rows(rated.ranks, None, seed)
-        lab._matrices.clear()
-        lab._matrices[tag] = vectorised(rated, train[:size], test, preset)
-    return lab._matrices[tag]
+        return vectorised(rated, train[:size], test, preset)
+
+    return lab.kept(("first", name, seed, preset, size), make)
 
 
 def section(notebook: Notebook, pictures: Path) -> str:

@@ -9,7 +9,7 @@ a review on one side, also in the folds that choose C.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -118,7 +118,7 @@ class Lab:
     n_splits: int = 5
     only_sets: tuple[str, ...] = ()
     _named: set[str] = field(default_factory=set)
-    _matrices: dict[str, Data] = field(default_factory=dict)
+    _matrices: dict[tuple[Any, ...], Data] = field(default_factory=dict)
 
     def sets(self, names: tuple[str, ...]) -> list[str]:
         """Those that can be had here; the others are named once."""
@@ -173,21 +173,28 @@ class Lab:
 
     def matrices(self, name: str, split: str, seed: int, preset: str = "paper", test_share: float = TEST_SHARE) -> Data:
         """Training and test rows as TF-IDF; ``prepared`` has the texts and the processor seconds that it took."""
-        tag = repr((name, split, seed, preset, test_share))
-        if tag not in self._matrices:
-            self._matrices.clear()
-            self._matrices[tag] = self._make(name, split, seed, preset, test_share)
-        return self._matrices[tag]
 
-    def _make(self, name: str, split: str, seed: int, preset: str, test_share: float) -> Data:
-        if name in FEATURE_FILES:
-            X, y, X_test, y_test = load_svmlight_files([str(path) for path in self.files(name)])
-            y, y_test = (ranks.astype(np.int32) - 1 for ranks in (y, y_test))
-            return Data(name, X, y, X_test, y_test)
-        rated = self.load(name)
-        groups = rated.groups if split == "review" else None
-        train, test = split_rows(rated.ranks, groups, seed, test_share)
-        return vectorised(rated, train, test, preset, groups)
+        def make() -> Data:
+            if name in FEATURE_FILES:
+                X, y, X_test, y_test = load_svmlight_files([str(path) for path in self.files(name)])
+                y, y_test = (ranks.astype(np.int32) - 1 for ranks in (y, y_test))
+                return Data(name, X, y, X_test, y_test)
+            return split_and_vectorised(self.load(name), split, seed, preset, test_share)
+
+        return self.kept((name, split, seed, preset, test_share), make)
+
+    def kept(self, what: tuple[Any, ...], make: Callable[[], Data]) -> Data:
+        """What was made under that name, if nothing else was made since: jobs on the same rows follow each other."""
+        if what not in self._matrices:
+            self._matrices.clear()
+            self._matrices[what] = make()
+        return self._matrices[what]
+
+
+def split_and_vectorised(rated: RatedSet, split: str, seed: int, preset: str, test_share: float) -> Data:
+    groups = rated.groups if split == "review" else None
+    train, test = split_rows(rated.ranks, groups, seed, test_share)
+    return vectorised(rated, train, test, preset, groups)
 
 
 def vectorised(

@@ -16,7 +16,7 @@ from experiments.layout import against_paper, join, measure_table, number, place
 from experiments.linear_models import honest, ordered, plain
 from experiments.notebook import Job, Line, Notebook
 from experiments.published import LINEAR_MAE, SMALL_MAE, SMALL_MSE, SMALL_RANKS, SMALL_SHARES
-from experiments.sets import PAPER_NAMES, TEXT_SETS, Lab, by_seed, split_rows, vectorised
+from experiments.sets import PAPER_NAMES, TEXT_SETS, Lab, by_seed, split_and_vectorised
 from experiments.summaries import Samples, collect, complete, difference, errors_of, table_of
 
 EXPERIMENT = "small_subsets"
@@ -52,18 +52,16 @@ def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
 
 
 def sample(lab: Lab, name: str, split: str, seed: int, share: float) -> Data:
-    """The share of the set, its training and test rows; the last one made is kept."""
-    tag = f"subset {name} {split} {seed} {share}"
-    if tag not in lab._matrices:
+    """The share of the set, its training and test rows."""
+
+    def make() -> Data:
         rated = lab.load(name)
         if share < 1:
             rows, _ = train_test_split(np.arange(len(rated.texts)), train_size=share, random_state=seed, stratify=rated.ranks)
             rated = rated.subset(np.sort(rows))
-        groups = rated.groups if split == "review" else None
-        train, test = split_rows(rated.ranks, groups, seed, TEST_SHARE)
-        lab._matrices.clear()
-        lab._matrices[tag] = vectorised(rated, train, test, "paper", groups)
-    return lab._matrices[tag]
+        return split_and_vectorised(rated, split, seed, "paper", TEST_SHARE)
+
+    return lab.kept(("subset", name, split, seed, share), make)
 
 
 def run(lab: Lab, name: str, split: str, seed: int, method: str, share: float, gammas: list[float]) -> Line:
