@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from conftest import make_ranked
 from rankplane import NPSVOR, decisions
@@ -20,6 +21,23 @@ def held_out(n_rows=3000, n_ranks=5, seed=0):
     rng = np.random.default_rng(seed)
     ranks = rng.integers(0, n_ranks, n_rows).astype(np.int32)
     return (ranks[:, None] - np.arange(n_ranks)) * 0.5 + rng.standard_normal((n_rows, n_ranks)), ranks
+
+
+def test_calibrators_keep_to_one_thread_of_the_linear_algebra(monkeypatch):
+    seen = []
+
+    def watched(matrix, right):
+        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return solve(matrix, right)
+
+    solve = np.linalg.solve
+    monkeypatch.setattr(np.linalg, "solve", watched)
+    scores, ranks = held_out(500)
+    with threadpool_limits(2, user_api="blas"):
+        Curved.fit(scores, ranks, 5)
+        Curved.fit_leaving_out([scores[:250], scores[250:]], [ranks[:250], ranks[250:]], 5)
+        assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} <= {1, 2}
+    assert set(seen) == {1}
 
 
 @pytest.mark.parametrize("n_rows", [400, 20_000])

@@ -20,6 +20,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankplane.blas import one_thread
+
 Floats = NDArray[np.float64]
 
 
@@ -159,7 +161,8 @@ class Multinomial:
     @classmethod
     def fit(cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int) -> Self:
         problem = LogisticProblem.of(cls.inputs(scores), ranks, n_ranks, scores.shape[1])
-        return cls(problem.unscaled(problem.minimum(), n_ranks))
+        with one_thread():
+            return cls(problem.unscaled(problem.minimum(), n_ranks))
 
     @classmethod
     def fit_leaving_out(cls, scores: list[NDArray[Any]], ranks: list[NDArray[np.int32]], n_ranks: int) -> tuple[Self, list[Self]]:
@@ -169,9 +172,10 @@ class Multinomial:
         """
         inputs = cls.inputs(np.concatenate(scores))
         problem = LogisticProblem.of(inputs, np.concatenate(ranks), n_ranks, scores[0].shape[1])
-        W = problem.minimum()
+        with one_thread():
+            W = problem.minimum()
+            factor: Floats = np.linalg.inv(problem.curvature(W)).astype(np.float64)
         ends = np.cumsum([len(part) for part in scores])
-        factor: Floats = np.linalg.inv(problem.curvature(W)).astype(np.float64)
         left_out = []
         for first, last in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
             part = problem.F[first:last]

@@ -10,15 +10,14 @@ squared distance. It does not depend on gamma, so a search over gamma computes i
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from rankplane import _core
+from rankplane.blas import one_thread
 
 GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
 KERNELS = ("linear", *GAMMA_KERNELS, "precomputed")
@@ -26,16 +25,10 @@ BLOCK_ROWS = 256
 LEAST_ROWS = 64  # of a kernel matrix that are kept however small the cache: fewer settle too little between them
 
 
-@cache
-def linear_algebra() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
 def in_blocks(work: Callable[[slice], None], n_rows: int, n_threads: int) -> None:
     """``work`` on one block of rows after the other, on several threads."""
     blocks = [slice(first, min(first + BLOCK_ROWS, n_rows)) for first in range(0, n_rows, BLOCK_ROWS)]
-    # One thread per block: blocks are many, and threads of the linear algebra library would come on top of ours.
-    with linear_algebra().limit(limits=1, user_api="blas"):
+    with one_thread():  # per block: blocks are many
         if n_threads == 1 or len(blocks) == 1:
             for block in blocks:
                 work(block)
