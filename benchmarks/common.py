@@ -9,11 +9,13 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -167,6 +169,18 @@ def progress(title: str, n_steps: int) -> Iterator[Advance]:
     # Few redraws: the bar must not take the second core from what is measured.
     with Progress(*columns, console=console, transient=True, refresh_per_second=1) as bar:
         yield Advance(bar, title, n_steps)
+
+
+def competitors(modules: Iterable[ModuleType], only: str = "", limits: dict[ModuleType, float] | None = None) -> dict[str, Any]:
+    """What runs each variant of the modules that can run here, by name; the others are named. Some have a limit of seconds."""
+    found: dict[str, Any] = {}
+    for module in modules:
+        if reason := module.missing():
+            console.print(f"{', '.join(module.VARIANTS)}: left out, {reason}.")
+            continue
+        limit = {"limit": limits[module]} if limits and module in limits else {}
+        found |= {name: partial(module.run, **o, **limit) for name, o in module.VARIANTS.items() if only.lower() in name.lower()}
+    return found
 
 
 def options_parser(prog: str, description: str | None, sets: list[str]) -> argparse.ArgumentParser:

@@ -13,8 +13,7 @@ from benchmarks.accuracy import fasttext_bigrams, liblinear, mord_at, rankplane,
 from benchmarks.accuracy.predictions import Predictions
 from benchmarks.data import Data
 from experiments import linear_models, methods
-from experiments.layout import SPLITS, cell, join, measure_table, number, table
-from experiments.linear_models import honest, ordered
+from experiments.layout import SPLITS, cell, honest, join, measure_table, number, ordered, table
 from experiments.notebook import Job, Line, Notebook, SkipError
 from experiments.sets import TEXT_SETS, TITLES, Lab, by_seed
 from experiments.summaries import Samples, collect, difference

@@ -21,8 +21,8 @@ from experiments import (
     training_times,
     two_prices,
 )
-from experiments.layout import table
-from experiments.linear_models import FOUR, honest, ordered, plain
+from experiments.layout import honest, ordered, plain, table
+from experiments.linear_models import FOUR
 from experiments.notebook import Job, Notebook
 from experiments.published import LINEAR_MAE, LINEAR_MSE
 from experiments.sets import TITLES, Lab

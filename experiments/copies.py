@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments import linear_models, small_subsets
-from experiments.layout import number, table
-from experiments.linear_models import ordered, plain
+from experiments.layout import number, ordered, plain, table
 from experiments.notebook import Job, Notebook
 from experiments.published import LINEAR_MAE, SMALL_MAE, SMALL_SHARES
 from experiments.sets import PAPER_NAMES, TITLES, Lab

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments import drawing, methods
-from experiments.layout import SPLITS, number, table
-from experiments.linear_models import ordered
+from experiments.layout import SPLITS, number, ordered, table
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import TITLES, Lab, by_seed
 from experiments.summaries import collect

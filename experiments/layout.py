@@ -1,15 +1,13 @@
 """Words and tables of the page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log2
 
-import numpy as np
-from numpy.typing import NDArray
-
 from benchmarks.docs import table
-from experiments.sets import PAPER_NAMES, TITLES, WITH_COPIES
-from experiments.summaries import Place, Sample, average_ranks
+from experiments.sets import PAPER_NAMES, TEXT_SETS, TITLES, WITH_COPIES
+from experiments.summaries import Place, Sample, Samples, average_ranks, complete, errors_of, table_of
 
+ORDER = ("treebank_features", *TEXT_SETS)
 WHY_DIFFERENT = {
     "treebank_features": "nothing: same matrix, same rows",
     "treebank": "same texts; features, splits",
@@ -53,7 +51,7 @@ def power(C: float) -> str:
 
 
 def measure_table(
-    samples: dict[Place, dict[str, Sample]],
+    samples: Samples,
     places: Sequence[Place],
     methods: Sequence[str],
     published: dict[str, dict[str, float]],
@@ -78,7 +76,7 @@ def measure_table(
 
 
 def against_paper(
-    samples: dict[Place, dict[str, Sample]],
+    samples: Samples,
     places: Sequence[Place],
     methods: Sequence[str],
     published: dict[str, dict[str, float]],
@@ -98,8 +96,47 @@ def against_paper(
     return table(("here against the paper", "what differs", *methods), rows, left=2) if rows else ""
 
 
-def rank_row(title: str, split: str, errors: NDArray[np.float64]) -> tuple[str, ...]:
-    """Average ranks over so many sets."""
-    if not len(errors):
-        return (title, split, *("" for _ in range(errors.shape[1])))
-    return (title, f"{split}, {len(errors)} sets", *(f"{rank:.2f}" for rank in average_ranks(errors)))
+def ordered(samples: Samples) -> list[Place]:
+    """In the order of the paper's tables, the sets it does not have behind."""
+    names = [*ORDER, *(name for name, _ in samples if name not in ORDER)]
+    return sorted(samples, key=lambda place: (names.index(place[0]), place[1]))
+
+
+def honest(places: Iterable[Place]) -> list[Place]:
+    """Text sets, each with the split that keeps copies of a review together if it has copies."""
+    places = [place for place in places if place[1] != "given"]
+    return [place for place in places if place[1] == "review" or (place[0], "review") not in places]
+
+
+def plain(places: Iterable[Place]) -> list[Place]:
+    return [place for place in places if place[1] == "plain"]
+
+
+def ranks_table(
+    samples: Samples,
+    places: Sequence[Place],
+    printed: Mapping[str, float],
+    published: dict[str, dict[str, float]],
+    methods: Sequence[str],
+    more: Sequence[str] = (),
+) -> str:
+    """Average ranks of the paper's methods, as printed, recomputed and ours; and of ``more``, the same and others."""
+    of_paper = [place for place in complete(samples, plain(places), methods) if place[0] in PAPER_NAMES]
+    shared = {PAPER_NAMES[name]: published[PAPER_NAMES[name]] for name, _ in of_paper}
+    found = [
+        ("the paper's figures", table_of(published, methods)),
+        ("the paper's figures, our sets", table_of(shared, methods)),
+    ]
+    if len(of_paper) < len(complete(samples, plain(places), methods)):
+        found.append(("ours, plain, the paper's sets", errors_of(samples, of_paper, methods)))
+    for title, chosen in (("ours, plain", plain(places)), ("ours, honest", honest(places))):
+        found.append((title, errors_of(samples, chosen, methods)))
+        if more:
+            found.append((f"{title}, all {len(more)}", errors_of(samples, chosen, more)))
+    columns = more or methods
+    rows = [("as printed", f"{len(published)} sets", *(f"{rank:.2f}" for rank in printed.values()))]
+    for title, errors in found:
+        if len(errors):
+            rows.append((title, f"{len(errors)} sets", *(f"{rank:.2f}" for rank in average_ranks(errors))))
+    padded = [(*row, *("" for _ in range(2 + len(columns) - len(row)))) for row in rows]
+    return table(("ranks of", "over", *columns), padded, left=2)

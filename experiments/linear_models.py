@@ -3,7 +3,7 @@
 The table of the two rankers and the confusion matrices read the same lines.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import methods
-from experiments.layout import against_paper, join, measure_table, rank_row, table
+from experiments.layout import against_paper, honest, join, measure_table, ordered, plain, ranks_table
 from experiments.notebook import Job, Line, Notebook
 from experiments.published import LINEAR_MAE, LINEAR_MSE, LINEAR_RANKS
-from experiments.sets import PAPER_NAMES, TEXT_SETS, TITLES, Lab, by_seed
-from experiments.summaries import Place, Samples, collect, errors_of, table_of
+from experiments.sets import TEXT_SETS, TITLES, Lab, by_seed
+from experiments.summaries import Samples, collect
 
 EXPERIMENT = "linear_models"
 SETS = ("treebank_features", *TEXT_SETS)
@@ -71,43 +71,10 @@ def section(notebook: Notebook, pictures: Path) -> str:
         samples = collect(lines, measure)
         places = ordered(samples)
         parts += [f"### Test {measure.upper()}\n", measure_table(samples, places, SHOWN, published)]
-        parts += ["Average ranks, 1 is best:\n", ranks_table(samples, places, measure, published)]
+        parts += ["Average ranks, 1 is best:\n", ranks_table(samples, places, LINEAR_RANKS[measure], published, FOUR, SHOWN)]
         parts += [f"{measure.upper()}, cell by cell:\n", against_paper(samples, places, FOUR, published)]
     parts += [WHY, findings(collect(lines, "mae"), collect(lines, "mse"))]
     return "\n".join(parts)
-
-
-def ordered(samples: Samples) -> list[Place]:
-    """In the order of the paper's tables, the sets it does not have behind."""
-    names = [*SETS, *(name for name, _ in samples if name not in SETS)]
-    return sorted(samples, key=lambda place: (names.index(place[0]), place[1]))
-
-
-def honest(places: Iterable[Place]) -> list[Place]:
-    """Text sets, each with the split that keeps copies of a review together if it has copies."""
-    places = [place for place in places if place[1] != "given"]
-    return [place for place in places if place[1] == "review" or (place[0], "review") not in places]
-
-
-def plain(places: Iterable[Place]) -> list[Place]:
-    return [place for place in places if place[1] == "plain"]
-
-
-def ranks_table(samples: Samples, places: list[Place], measure: str, published: dict[str, dict[str, float]]) -> str:
-    gaps = ("", "")
-    shared = {PAPER_NAMES[name]: published[PAPER_NAMES[name]] for name, _ in plain(places) if name in PAPER_NAMES}
-    rows = [("as printed", "15 sets", *(f"{rank:.2f}" for rank in LINEAR_RANKS[measure].values()), *gaps)]
-    for title, errors in (
-        ("the paper's figures", table_of(published, FOUR)),
-        ("the paper's figures, our sets", table_of(shared, FOUR)),
-    ):
-        rows.append((*rank_row(title, "", errors), *gaps))
-    of_paper = [place for place in plain(places) if place[0] in PAPER_NAMES]
-    rows.append((*rank_row("ours, plain, the paper's sets", "", errors_of(samples, of_paper, FOUR)), *gaps))
-    for title, chosen in (("ours, plain", plain(places)), ("ours, honest", honest(places))):
-        rows.append((*rank_row(title, "", errors_of(samples, chosen, FOUR)), *gaps))
-        rows.append(rank_row(f"{title}, all six", "", errors_of(samples, chosen, SHOWN)))
-    return table(("ranks of", "over", *SHOWN), [[cell.removeprefix(", ") for cell in row] for row in rows], left=2)
 
 
 def findings(mae: Samples, mse: Samples) -> str:

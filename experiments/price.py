@@ -5,8 +5,8 @@ from pathlib import Path
 
 from benchmarks.common import processor_timed
 from experiments import drawing, methods
-from experiments.layout import join, place_name, power, table
-from experiments.linear_models import FOUR, ordered
+from experiments.layout import join, ordered, place_name, power, table
+from experiments.linear_models import FOUR
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import TEXT_SETS, Lab, by_seed
 from experiments.summaries import Place, collect

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import beyond, drawing, linear_models
-from experiments.layout import join, number, table
-from experiments.linear_models import FOUR, honest, ordered, plain
+from experiments.layout import honest, join, number, ordered, plain, table
+from experiments.linear_models import FOUR
 from experiments.notebook import Job, Notebook
 from experiments.published import LINEAR_MAE, LINEAR_MSE
 from experiments.sets import Lab

@@ -12,12 +12,11 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.data import Data
 from experiments import methods
-from experiments.layout import against_paper, join, measure_table, number, place_name, rank_row, table
-from experiments.linear_models import honest, ordered, plain
+from experiments.layout import against_paper, join, measure_table, number, ordered, place_name, plain, ranks_table, table
 from experiments.notebook import Job, Line, Notebook
 from experiments.published import LINEAR_MAE, SMALL_MAE, SMALL_MSE, SMALL_RANKS, SMALL_SHARES
 from experiments.sets import PAPER_NAMES, TEXT_SETS, Lab, by_seed, split_and_vectorised
-from experiments.summaries import Samples, collect, complete, difference, errors_of, table_of
+from experiments.summaries import Samples, collect, difference
 
 EXPERIMENT = "small_subsets"
 # Small subsets first: a run that is cut short then has most of them.
@@ -84,15 +83,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
         samples = collect(lines, measure)
         places = ordered(samples)
         parts += [f"### Test {measure.upper()} of the subsets\n", measure_table(samples, places, COLUMNS, published)]
-        rows = [("as printed", "15 sets", *(f"{rank:.2f}" for rank in SMALL_RANKS[measure].values()))]
-        kept = [place for place in complete(samples, plain(places), SHOWN) if place[0] in PAPER_NAMES]
-        shared = {PAPER_NAMES[name]: published[PAPER_NAMES[name]] for name, _ in kept}
-        rows.append(rank_row("the paper's figures", "", table_of(published, SHOWN)))
-        rows.append(rank_row("the paper's figures, our sets", "", table_of(shared, SHOWN)))
-        for title, chosen in (("ours, plain", plain(places)), ("ours, honest", honest(places))):
-            rows.append(rank_row(title, "", errors_of(samples, chosen, SHOWN)))
-        shown = [[cell.removeprefix(", ") for cell in row] for row in rows]
-        parts += ["Average ranks, 1 is best:\n", table(("ranks of", "over", *SHOWN), shown, left=2)]
+        parts += ["Average ranks, 1 is best:\n", ranks_table(samples, places, SMALL_RANKS[measure], published, SHOWN)]
     mae = collect(lines, "mae")
     # The paper's SVC stands beside both of ours.
     twice = {name: row | {methods.PAIRWISE: row["SVC"]} for name, row in SMALL_MAE.items()}

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from experiments import linear_models, methods
-from experiments.layout import number, place_name, table
-from experiments.linear_models import ordered
+from experiments.layout import number, ordered, place_name, table
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import Lab, by_seed
 from experiments.summaries import collect, difference

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments import methods
-from experiments.layout import SPLITS, cell, join, number, power, table
-from experiments.linear_models import ordered
+from experiments.layout import SPLITS, cell, join, number, ordered, power, table
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import TEXT_SETS, TITLES, Lab, by_seed
 from experiments.summaries import collect, difference

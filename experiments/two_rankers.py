@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments import linear_models
-from experiments.layout import against_paper, join, measure_table
+from experiments.layout import against_paper, honest, join, measure_table, ordered
 from experiments.notebook import Job, Notebook
 from experiments.published import RANKERS_MAE, RANKERS_MSE
 from experiments.sets import TITLES, Lab
@@ -29,7 +29,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
     parts = ["## Two prediction functions: r_old and r_new\n", "Both on the same planes, each with a C of its own.\n"]
     for measure, published in (("mae", RANKERS_MAE), ("mse", RANKERS_MSE)):
         samples = collect(lines, measure)
-        places = linear_models.ordered(samples)
+        places = ordered(samples)
         parts += [f"Test {measure.upper()}:\n", measure_table(samples, places, tuple(NAMES.values()), published)]
         parts += [against_paper(samples, places, tuple(NAMES.values()), published), findings(samples, measure)]
     return "\n".join(parts)
@@ -37,7 +37,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
 
 def findings(samples: Samples, measure: str) -> str:
     better, worse, open_ = [], [], []
-    for place in linear_models.honest(linear_models.ordered(samples)):
+    for place in honest(ordered(samples)):
         if len(samples[place]) < 2:
             continue
         mean, half = difference(samples[place]["r_new"], samples[place]["r_old"])

@@ -6,7 +6,6 @@ tokens themselves), settings chosen without the test rows. Times include the cho
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -17,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import data as data_sets
 from benchmarks.accuracy import fasttext_bigrams, liblinear, mord_at, rankplane, sklearn_logistic
 from benchmarks.accuracy.predictions import MEASURES, Predictions
-from benchmarks.common import Log, console, data_folder, each_set, options_parser, progress, read_lines
+from benchmarks.common import Log, competitors, data_folder, each_set, options_parser, progress, read_lines
 from benchmarks.data import Data
 
 MODULES: tuple[ModuleType, ...] = (rankplane, liblinear, sklearn_logistic, fasttext_bigrams, mord_at)
@@ -34,20 +33,6 @@ SETS = [
     "tripadvisor_250k:default",
 ]
 Line = dict[str, Any]
-
-
-def competitors(only: str, mord_limit: float) -> dict[str, Callable[[Data], Predictions]]:
-    """Those that can run here; the others are named."""
-    found: dict[str, Callable[[Data], Predictions]] = {}
-    for module in MODULES:
-        if reason := module.missing():
-            console.print(f"{', '.join(module.VARIANTS)}: left out, {reason}.")
-            continue
-        for name, options in module.VARIANTS.items():
-            if only.lower() in name.lower():
-                extra = {"limit": mord_limit} if module is mord_at else {}
-                found[name] = partial(module.run, **options, **extra)
-    return found
 
 
 def at_least_as_good(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, bool]:
@@ -111,7 +96,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="competitors whose name holds this; the others' last lines stay")
     options = parser.parse_args(arguments)
     folder = data_folder(options.data)
-    runs = competitors(options.only, options.mord_limit)
+    runs = competitors(MODULES, options.only, {mord_at: options.mord_limit})
     log = Log("accuracy", not options.no_save)
     for data in each_set(options, data_sets):
         if folder is not None:

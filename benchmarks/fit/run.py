@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import data as data_sets
-from benchmarks.common import Log, console, each_set, options_parser, progress, take_turns
+from benchmarks.common import Log, competitors, console, each_set, options_parser, progress, take_turns
 from benchmarks.data import Data
 from benchmarks.fit import goals, liblinear, matching, mord_at, rankplane, sklearn_svc, sklearn_svr, textbook
 from benchmarks.fit.outcome import Outcome
@@ -25,20 +25,6 @@ MODULES: tuple[ModuleType, ...] = (rankplane, textbook, liblinear, sklearn_svc, 
 MAX_EXCESS = 0.1
 REFERENCE_TOL = 0.01
 Run = Callable[[Data], Outcome]
-
-
-def competitors(only: str, mord_limit: float) -> dict[str, Run]:
-    """Those that can run here; the others are named."""
-    found: dict[str, Run] = {}
-    for module in MODULES:
-        if reason := module.missing():
-            console.print(f"{', '.join(module.VARIANTS)}: left out, {reason}.")
-            continue
-        for name, options in module.VARIANTS.items():
-            if only.lower() in name.lower():
-                extra = {"limit": mord_limit} if module is mord_at else {}
-                found[name] = partial(module.run, **options, **extra)
-    return found
 
 
 def lower_bounds(data: Data, models: set[str], outcomes: dict[str, Outcome]) -> dict[str, float]:
@@ -152,7 +138,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--mord-limit", type=float, default=20.0, help="seconds before mord is given up")
     parser.add_argument("--only", default="", help="competitors whose name holds this")
     options = parser.parse_args(arguments)
-    runs = competitors(options.only, options.mord_limit)
+    runs = competitors(MODULES, options.only, {mord_at: options.mord_limit})
     if "textbook DCD-2" in runs:
         textbook.check()
     log = Log("fit", not options.no_save)

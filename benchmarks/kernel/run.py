@@ -9,7 +9,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from benchmarks.common import Log, console, each_set, options_parser, progress, take_turns
+from benchmarks.common import Log, competitors, console, each_set, options_parser, progress, take_turns
 from benchmarks.kernel import rankplane, sets, sklearn_svc, sklearn_svr, skordinal_redsvm, skordinal_svor
 from benchmarks.kernel.outcome import Outcome, kernel_matrix
 from benchmarks.kernel.sets import KernelData
@@ -22,13 +22,7 @@ Line = dict[str, Any]
 
 
 def measure(data: KernelData, n_rounds: int, budget: float, limit: float) -> list[Line]:
-    runs: dict[str, Any] = {}
-    for module in MODULES:
-        if reason := module.missing():
-            console.print(f"{', '.join(module.VARIANTS)}: left out, {reason}.")
-            continue
-        for name, options in module.VARIANTS.items():
-            runs[name] = partial(module.run, **options, **({"limit": limit} if module in LIMITED else {}))
+    runs = competitors(MODULES, limits=dict.fromkeys(LIMITED, limit))
     with progress(data.name, len(runs)) as advance:
         for name, run in runs.items():
             advance(f"warming up {name}")
