@@ -73,7 +73,7 @@ def draw(axes: Any, shares: NDArray[np.float64]) -> None:
     for true in range(n):
         for answered in range(n):
             value = shares[true, answered]
-            ink = "white" if value > 55 else "black"
+            ink = "white" if value > 68 else "black"
             axes.text(answered, true, f"{value:.0f}", ha="center", va="center", color=ink, fontsize=9)
     axes.set_xticks(range(n), range(1, n + 1))
     axes.set_yticks(range(n), range(1, n + 1))
