@@ -342,6 +342,39 @@ def test_bad_arguments(model, reviews, tmp_path, capsys):
     assert os.listdir(tmp_path) == ["folder.csv"]
 
 
+def test_a_rank_may_be_called_none(tmp_path, capsys):
+    rows = [
+        {"age": 20 + 3 * place + number % 3, "grade": grade}
+        for place, grade in enumerate(("none", "mild", "NA"))
+        for number in range(30)
+    ]
+    table = write_csv(tmp_path / "sev.csv", [*rows, {"age": 1, "grade": ""}])
+    assert main(["train", table, "--target", "grade", "--ranks", "none,mild,NA", "-o", str(tmp_path / "m"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["data"]["ranks"] == {"none": 30, "mild": 30, "NA": 30}
+    assert said["data"]["missing_target"] == 1
+
+
+def test_the_ranks_are_no_feature(reviews, tmp_path, capsys):
+    for option in ("--text", "--group"):
+        arguments = ["train", reviews, "--target", "stars", "--text", "review", option, "stars", "-o", str(tmp_path / "m")]
+        assert main(arguments) == 2
+        assert f'{option} must not name "stars", the column of the ranks' in capsys.readouterr().err
+
+
+def test_measures_on_the_training_file_are_called_flattering(model, reviews, tmp_path, capsys):
+    assert main(["evaluate", model, reviews]) == 0
+    assert "reviews.csv is the file that" in capsys.readouterr().err
+    assert main(["evaluate", model, write_csv(tmp_path / "new.csv", make_rows(50, seed=1))]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_texts_that_are_all_empty(tmp_path, capsys):
+    table = write_csv(tmp_path / "empty.csv", [{"review": " ", "stars": 1 + n % 3} for n in range(20)])
+    assert main(["train", table, "--text", "review", "--target", "stars", "-o", str(tmp_path / "m")]) == 2
+    assert 'empty.csv has no text in column "review"' in capsys.readouterr().err
+
+
 def test_ranks_that_training_never_saw(model, reviews, tmp_path, capsys):
     path = write_csv(
         tmp_path / "new.csv", [{"title": "", "review": "good", "stars": 5}, {"title": "", "review": "bad", "stars": 7}]

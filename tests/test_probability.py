@@ -23,6 +23,14 @@ def held_out(n_rows=3000, n_ranks=5, seed=0):
     return (ranks[:, None] - np.arange(n_ranks)) * 0.5 + rng.standard_normal((n_rows, n_ranks)), ranks
 
 
+def test_rows_far_from_all_others_have_probabilities_too():
+    X, y = make_ranked(n_rows=200)
+    model = NPSVOR(probability=True, decision="mae").fit(X, y)
+    far = 1e200 * np.ones((2, X.shape[1])) * [[1], [-1]]
+    shares = model.predict_proba(far)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
 def test_calibrators_keep_to_one_thread_of_the_linear_algebra(monkeypatch):
     seen = []
 

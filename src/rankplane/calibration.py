@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from rankplane.blas import one_thread
 
 Floats = NDArray[np.float64]
+FARTHEST = 1e6  # scores beyond any of training tell no more, but would overflow
 
 
 class Calibrator(Protocol):
@@ -186,6 +187,7 @@ class Multinomial:
         return cls(problem.unscaled(W, n_ranks)), left_out
 
     def probabilities(self, scores: NDArray[Any]) -> Floats:
+        scores = np.clip(scores, -FARTHEST, FARTHEST)
         return softmax(self.inputs(scores) @ self.weights[:-1] + self.weights[-1])
 
 

@@ -259,6 +259,13 @@ def predictions(
     return dict(zip(names, values, strict=True))
 
 
+def warn_if_trained_on(model: str, file: str, metadata: dict[str, Any]) -> None:
+    if file != "-" and os.path.isfile(file) and metadata.get("fingerprint") == fingerprint(file):
+        show_warning(
+            f"{file} is the file that {model} was trained on, so these measures flatter it: train printed those of held-out rows"
+        )
+
+
 @app.command()
 def evaluate(
     model: ModelFile,
@@ -266,7 +273,8 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure a model on a file whose ranks are known."""
-    pipeline, inputs, _ = opened_model(model)
+    pipeline, inputs, metadata = opened_model(model)
+    warn_if_trained_on(model, file, metadata)
     order = pipeline.classes_
     true, predicted = [], []
     with reading_progress(sys.stderr.isatty(), f"Reading {file}") as on_read:
@@ -329,6 +337,7 @@ def report_command(
     """Write a page about a model: plots, errors and settings, readable without a network."""
     check_outputs([output], [model, file])
     pipeline, inputs, metadata = opened_model(model)
+    warn_if_trained_on(model, file, metadata)
     rows = rows_to_test(file, inputs, pipeline.classes_)
     write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
     print(f"Written: {output} ({in_bytes(os.path.getsize(output))})")

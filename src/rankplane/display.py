@@ -115,7 +115,12 @@ def show_explanation(console: Console, pipeline: Pipeline, target: str, text: st
         console.print()
         console.print(coloured(shaded(text, text_pulls(pipeline, text))))
         console.print("[green]green[/green] pulls up, [red]red[/red] pulls down", style="dim")
-    show_terms(console, boundaries_of(pipeline, features), is_measured=True)
+    boundaries = boundaries_of(pipeline, features)
+    show_terms(console, boundaries, is_measured=True)
+    by_count = pipeline.classes_[sum(boundary.score > 0 for boundary in boundaries)]
+    if by_count != answer:
+        told = f"The boundaries alone say {by_count}; the answer also weighs how often such scores were right in training."
+        console.print(Text(told, style="dim"))
 
 
 def show_confusion(console: Console, matrix: NDArray[np.intp], order: Sequence[Any]) -> None:

@@ -26,7 +26,7 @@ from rankplane.search import DEFAULT_CS, CSearchCV
 from rankplane.tabular import ColumnEncoder, is_missing, is_number
 from rankplane.text import TextVectorizer
 from rankplane.text.settings import PRESETS
-from rankplane.validation import rank_numbers
+from rankplane.validation import MAX_SEED, MAX_THREADS, rank_numbers
 
 # What predict answers with, and what that means.
 DECISIONS = {
@@ -62,6 +62,10 @@ class Inputs:
             raise InputError(f"--target must name the column of {source} that holds the ranks.")
         for name in [target, *text, *([group] if group else [])]:
             batch.column(name, source)
+        if target in text:
+            raise InputError(f'--text must not name "{target}", the column of the ranks: the model would read its answer.')
+        if target == group:
+            raise InputError(f'--group must not name "{target}", the column of the ranks.')
         others = [
             name for name, values in batch.columns.items() if name not in (target, group) and not (text or holds_texts(values))
         ]
@@ -87,7 +91,9 @@ class Inputs:
     def labels(self, batch: Batch, source: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """The ranks, and the numbers of the rows that have one."""
         values = batch.column(self.target, source)
-        present = np.array([row for row, value in enumerate(values) if not is_missing(value)], dtype=np.intp)
+        named = set(self.ranks or ())  # a rank may well be called "none"
+        is_present = [not is_missing(value) or str(value).strip() in named for value in values]
+        present = np.flatnonzero(np.array(is_present, dtype=bool))
         found: list[Any] = []
         for row in present.tolist():
             value = values[row]
@@ -171,7 +177,14 @@ def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
         )
     if len(counts) < 2:
         raise InputError(f'{source} must hold at least two different ranks in column "{inputs.target}": it has {len(counts)}.')
+    if inputs.kind == "text" and notes["empty_texts"] == len(labels):
+        columns = join_quoted(inputs.text)
+        raise InputError(f"{source} has no text in column {columns}: all {len(labels):,} rows with a rank are empty there.")
     return Rows(features, labels, joined(identity, groups), notes)
+
+
+def join_quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def data_notes(notes: dict[str, Any]) -> list[str]:
@@ -240,10 +253,12 @@ class Choices:
             raise InputError(f"--holdout must be a share from 0 to below 1. Got {self.holdout}.")
         if self.C is not None and not 0 < self.C < np.inf:
             raise InputError(f"--C must be a positive number. Got {self.C}.")
-        if self.seed < 0:
-            raise InputError(f"--seed must be a number from 0 up. Got {self.seed}.")
-        if self.jobs == 0:
-            raise InputError("--jobs must be a number of threads, or -1 for all processors. Got 0.")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise InputError(f"--seed must be a number from 0 to {MAX_SEED}. Got {self.seed}.")
+        if self.jobs == 0 or (self.jobs or 1) > MAX_THREADS:
+            raise InputError(
+                f"--jobs must be a number of threads, at most {MAX_THREADS}, or -1 for all processors. Got {self.jobs}."
+            )
         if self.compact is not None and not 0 <= self.compact < np.inf:
             raise InputError(f"--compact must be a number from 0 up. Got {self.compact}.")
         if self.gamma is not None and not 0 < self.gamma < np.inf:
@@ -283,9 +298,10 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     if test is None:
         training, held = hold_out(rows, choices.holdout, choices.seed)
         if choices.holdout and not len(held):
+            n_sets = len(np.unique(rows.together))
             raise InputError(
-                f"--holdout {choices.holdout} finds no rows to measure on among {len(rows.labels):,}, since copies and groups stay "
-                "together and no rank is held out whole: use --test, a larger share, or 0."
+                f"--holdout {choices.holdout} finds no rows to measure on among {len(rows.labels):,}: copies and groups stay "
+                f"together, here as {n_sets:,}, and no rank is held out whole. Use --test, a larger share, or 0."
             )
         train_rows, test = rows.take(training), rows.take(held)
     else:

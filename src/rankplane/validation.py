@@ -1,6 +1,6 @@
 """Checks of what users pass in. Every message names the parameter, the rule and the value, in one sentence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
 MAX_ROWS = 2**31 - 1
+MAX_THREADS = 256  # each takes memory of its own; more than processors help nobody
+MAX_SEED = 2**32 - 1  # what numpy's and scikit-learn's generators take
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -52,20 +54,25 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> Any:
 def check_n_jobs(n_jobs: Any) -> int:
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or a whole number other than 0. Got {n_jobs!r}.")
-    return int(effective_n_jobs(n_jobs))
+    n_threads = int(effective_n_jobs(n_jobs))
+    if n_jobs is not None and int(n_jobs) > MAX_THREADS:
+        raise ValueError(f"n_jobs must be at most {MAX_THREADS}. Got {n_jobs}.")
+    return min(n_threads, MAX_THREADS)
 
 
 def seed_of(random_state: Any) -> int:
     """A seed for the core. None is a fixed seed: a fit is then a function of the data alone."""
     if random_state is None:
         return 0
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and 0 <= int(random_state) <= MAX_SEED:
         return int(random_state)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
-    raise ValueError(f"random_state must be None, a whole number from 0 up, a RandomState or a Generator. Got {random_state!r}.")
+    raise ValueError(
+        f"random_state must be None, a whole number from 0 to {MAX_SEED}, a RandomState or a Generator. Got {random_state!r}."
+    )
 
 
 def check_column_weight(column_weight: Any, n_columns: int, dtype: Any) -> Any:
@@ -123,7 +130,7 @@ def as_labels(y: Any, n_rows: int) -> Any:
     """y as a column of labels, one per row. A categorical stays one, since it knows the order."""
     if y is None:
         raise ValueError("y must be given: this estimator requires y to be passed, but the target y is None.")
-    labels = y if hasattr(getattr(y, "dtype", None), "categories") else column_or_1d(np.asarray(y), warn=True)
+    labels = y if is_categorical(y) else column_or_1d(np.asarray(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(
             f"y must have one label per row of X: inconsistent numbers of samples. Got {len(labels)} labels, {n_rows} rows."
@@ -131,15 +138,29 @@ def as_labels(y: Any, n_rows: int) -> Any:
     return labels
 
 
+def is_categorical(y: Any) -> bool:
+    """With categories that can be listed. Those of a polars Categorical cannot: it orders by appearance, not by rank."""
+    return isinstance(getattr(getattr(y, "dtype", None), "categories", None), Sized)
+
+
+def check_known(labels: Any) -> None:
+    """A categorical may have gaps, which are none of its categories."""
+    gaps = np.flatnonzero([label is None or label != label for label in np.asarray(labels, dtype=object)])
+    if len(gaps):
+        raise ValueError(f"y must not hold missing labels. Got {len(gaps)}, the first in row {gaps[0]}.")
+
+
 def rank_order(labels: Any, ranks: Any) -> NDArray[Any]:
     """The distinct labels in rank order: as given, as an ordered categorical has them, or ascending if they are numbers."""
+    if is_categorical(labels):
+        check_known(labels)
     if ranks is not None:
         order = np.asarray(list(ranks))
-        if order.ndim != 1 or len(order) < 2 or len(set(order.tolist())) != len(order):
+        if isinstance(ranks, str) or order.ndim != 1 or len(order) < 2 or len(set(order.tolist())) != len(order):
             raise ValueError(f"ranks must name at least two different labels, lowest first. Got {ranks!r}.")
         return order
-    categories = getattr(labels.dtype, "categories", None)
-    if categories is not None:
+    if is_categorical(labels):
+        categories = labels.dtype.categories
         # polars Enum and pandas Categorical both have `categories`; only pandas says whether they are ordered.
         if not getattr(labels.dtype, "ordered", True):
             raise ValueError("y must be an ordered categorical, since its order gives the ranks. Got an unordered one.")
@@ -192,7 +213,8 @@ def rank_weights(class_weight: Any, order: NDArray[Any], numbers: NDArray[np.int
     if class_weight is None:
         return None
     if isinstance(class_weight, str):
-        check_choice("class_weight", class_weight, ["balanced"])
+        if class_weight != "balanced":
+            raise ValueError(f'class_weight must be None, "balanced" or a dict by label. Got {class_weight!r}.')
         counts = np.bincount(numbers, minlength=len(order))
         n_present = int(np.sum(counts > 0))
         return np.asarray(len(numbers) / (n_present * np.maximum(counts, 1)), dtype=np.float64)
