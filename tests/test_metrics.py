@@ -61,3 +61,15 @@ def test_scorers_work_in_a_grid_search(ranked):
     search = GridSearchCV(NPSVOR(), {"C": [0.01, 1.0]}, scoring=ours.scorers(), refit="mae", cv=3).fit(X, y)
     assert search.best_score_ < 0
     assert np.all(search.cv_results_["mean_test_accuracy"] > 0)
+
+
+@pytest.mark.parametrize("name", ours.MEASURES)
+def test_weights_count_as_copies_do(name):
+    rng = np.random.default_rng(0)
+    true, predicted, weights = rng.integers(0, 5, 60), rng.integers(0, 5, 60), rng.integers(0, 4, 60)
+    measure, _ = ours.MEASURES[name]
+    expected = measure(np.repeat(true, weights), np.repeat(predicted, weights))
+    assert measure(true, predicted, sample_weight=weights) == pytest.approx(expected)
+    shares = rng.dirichlet(np.ones(5), 60)
+    expected = ours.ranked_probability_score(np.repeat(true, weights), np.repeat(shares, weights, axis=0), ranks=range(5))
+    assert ours.ranked_probability_score(true, shares, ranks=range(5), sample_weight=weights) == pytest.approx(expected)

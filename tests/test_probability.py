@@ -31,6 +31,29 @@ def test_rows_far_from_all_others_have_probabilities_too():
     np.testing.assert_allclose(shares.sum(axis=1), 1)
 
 
+def test_a_row_of_weight_zero_is_as_good_as_absent():
+    X, y = make_ranked(n_rows=400)
+    weights = np.where(y == y.max(), 0.0, 1.0)
+    model = NPSVOR(probability=True, tol=1e-3).fit(X, y, sample_weight=weights)
+    assert np.all(model.predict_proba(X)[:, -1] == 0), "nothing was ever seen of the highest rank"
+    assert len(model.conformity_) == np.sum(weights > 0)
+
+
+def test_weights_count_as_copies_do():
+    n_rows = 12_000  # so many that the pull to zero, which is per row, hardly matters
+    scores, ranks = held_out(n_rows)
+    weights = np.where(ranks == 2, 1, 3)
+    parts = [slice(0, n_rows // 2), slice(n_rows // 2, n_rows)]
+    of_parts = [scores[part] for part in parts], [ranks[part] for part in parts]
+    copied = [[np.repeat(v, weights[part], axis=0) for v, part in zip(of, parts, strict=True)] for of in of_parts]
+    found = Curved.fit_leaving_out(*of_parts, 5, [weights[part].astype(float) for part in parts])
+    expected = Curved.fit_leaving_out(*copied, 5)
+    for ours, theirs in zip([found[0], *found[1]], [expected[0], *expected[1]], strict=True):
+        np.testing.assert_allclose(ours.probabilities(scores), theirs.probabilities(scores), atol=0.02)
+    plain, _ = Curved.fit_leaving_out(*of_parts, 5)
+    assert np.max(np.abs(plain.probabilities(scores) - found[0].probabilities(scores))) > 0.1
+
+
 def test_calibrators_keep_to_one_thread_of_the_linear_algebra(monkeypatch):
     seen = []
 

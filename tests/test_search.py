@@ -243,3 +243,18 @@ def test_verbose_shows_progress(ranked, capsys):
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_weights_count_in_the_score():
+    X, y = make_ranked(n_rows=300)
+    weights = np.where(np.arange(300) < 150, 1.0, 0.0)
+    folds = [(np.setdiff1d(np.arange(300), test), test) for test in np.array_split(np.arange(150), 3)]
+    weighted = CSearchCV(NPSVOR(tol=1e-4), Cs=[0.1, 1.0], cv=folds).fit(X, y, sample_weight=weights)
+    alone = CSearchCV(NPSVOR(tol=1e-4), Cs=[0.1, 1.0], cv=[(train[train < 150], test) for train, test in folds]).fit(
+        X[:150], y[:150]
+    )
+    np.testing.assert_allclose(weighted.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"], atol=0.01)
+    # A row that counts twice is two rows.
+    doubled = CSearchCV(NPSVOR(), Cs=[1.0], cv=folds).fit(X, y, sample_weight=np.where(np.arange(300) < 30, 1e3, 1.0))
+    plain = CSearchCV(NPSVOR(), Cs=[1.0], cv=folds).fit(X, y)
+    assert doubled.best_score_ != plain.best_score_

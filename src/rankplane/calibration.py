@@ -51,6 +51,7 @@ class LogisticProblem:
 
     F: Floats
     target: Floats
+    weights: Floats  # of the rows, 1 in the mean
     pull: Floats
     scale: Floats
     present: NDArray[np.intp]
@@ -63,7 +64,9 @@ class LogisticProblem:
     SAMPLE = 4096
 
     @classmethod
-    def of(cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int, n_straight: int) -> Self:
+    def of(
+        cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int, n_straight: int, weights: Floats | None = None
+    ) -> Self:
         """Inputs after the first ``n_straight`` are held back more firmly: few rows do not show how scores bend."""
         present = np.flatnonzero(np.bincount(ranks, minlength=n_ranks))
         scale = np.append(spread(scores.astype(np.float64)), 1.0)
@@ -71,7 +74,8 @@ class LogisticProblem:
         pull = np.full(F.shape[1], cls.PULL * len(F) / F.shape[1])
         pull = np.maximum(pull, np.where(np.arange(F.shape[1]) < n_straight, cls.LEAST_PULL, cls.LEAST_CURVED_PULL))
         pull[-1] = 0.0
-        return cls(F, (ranks[:, None] == present).astype(np.float64), pull, scale, present)
+        even = np.ones(len(F)) if weights is None else weights / weights.mean()
+        return cls(F, (ranks[:, None] == present).astype(np.float64), even, pull, scale, present)
 
     def unscaled(self, W: Floats, n_ranks: int) -> Floats:
         """Weights of all ranks on plain scores."""
@@ -98,8 +102,12 @@ class LogisticProblem:
         z -= z.max(axis=1, keepdims=True)
         odds = np.exp(z)
         sums = odds.sum(axis=1)
-        value = np.sum(np.log(sums)) - np.sum(z[self.target > 0]) + 0.5 * np.sum(self.pulled(W) * W)
+        value = np.sum(self.weights * (np.log(sums) - z[self.target > 0])) + 0.5 * np.sum(self.pulled(W) * W)
         return float(value), odds / sums[:, None]
+
+    def gradient(self, P: Floats, rows: slice = slice(None)) -> Floats:
+        """Of some rows with the probabilities P, without the pull."""
+        return np.asarray(self.F[rows].T @ (self.weights[rows, None] * (P - self.target[rows])))
 
     def curvature(self, W: Floats) -> Floats:
         """The Hessian: one product of all (rank, input) pairs, less on the diagonal blocks.
@@ -108,7 +116,7 @@ class LogisticProblem:
         """
         n_rows, n_inputs = self.F.shape
         rows = self.sample() if n_rows > 2 * self.SAMPLE else np.arange(n_rows)
-        F = self.F[rows].astype(np.float32)
+        F = (self.F[rows] * np.sqrt(self.weights[rows, None])).astype(np.float32)
         P = softmax(self.F[rows] @ W)[:, :-1].astype(np.float32)
         n_free = P.shape[1]
         pairs = (P[:, :, None] * F[:, None, :]).reshape(len(rows), n_free * n_inputs)
@@ -129,12 +137,12 @@ class LogisticProblem:
         n_rows = len(self.F)
         if n_rows > 2 * self.SAMPLE:
             some, share = self.sample(), self.SAMPLE / n_rows
-            sample = replace(self, F=self.F[some], target=self.target[some], pull=share * self.pull)
+            sample = replace(self, F=self.F[some], target=self.target[some], weights=self.weights[some], pull=share * self.pull)
             if np.all(sample.target.any(axis=0)):
                 W = sample.minimum()
         value, P = self.objective(W)
         for _ in range(self.MAX_STEPS):
-            gradient = self.F.T @ (P - self.target) + self.pulled(W)
+            gradient = self.gradient(P) + self.pulled(W)
             step: Floats = -np.linalg.solve(self.curvature(W), self.flat(gradient)).astype(np.float64)
             before = value
             while True:  # halve until it helps; far from the minimum a full step may overshoot
@@ -166,22 +174,25 @@ class Multinomial:
             return cls(problem.unscaled(problem.minimum(), n_ranks))
 
     @classmethod
-    def fit_leaving_out(cls, scores: list[NDArray[Any]], ranks: list[NDArray[np.int32]], n_ranks: int) -> tuple[Self, list[Self]]:
-        """A calibrator of all parts, and for each part one of the others.
+    def fit_leaving_out(
+        cls, scores: list[NDArray[Any]], ranks: list[NDArray[np.int32]], n_ranks: int, weights: list[Floats] | None = None
+    ) -> tuple[Self, list[Self]]:
+        """A calibrator of all parts, and for each part one of the others; rows count by their weights.
 
         Those are one Newton step away from the first: removing a part adds its gradient, and takes its share of the curvature.
         """
         inputs = cls.inputs(np.concatenate(scores))
-        problem = LogisticProblem.of(inputs, np.concatenate(ranks), n_ranks, scores[0].shape[1])
+        of_rows = None if weights is None else np.concatenate(weights)
+        problem = LogisticProblem.of(inputs, np.concatenate(ranks), n_ranks, scores[0].shape[1], of_rows)
         with one_thread():
             W = problem.minimum()
             factor: Floats = np.linalg.inv(problem.curvature(W)).astype(np.float64)
         ends = np.cumsum([len(part) for part in scores])
         left_out = []
         for first, last in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
-            part = problem.F[first:last]
-            gradient = part.T @ (softmax(part @ W) - problem.target[first:last])
-            share = 1 - (last - first) / ends[-1]
+            part = slice(first, last)
+            gradient = problem.gradient(softmax(problem.F[part] @ W), part)
+            share = 1 - problem.weights[part].sum() / ends[-1]
             step: Floats = factor @ problem.flat(gradient) / float(max(share, 0.1))
             left_out.append(cls(problem.unscaled(problem.stepped(W, step), n_ranks)))
         return cls(problem.unscaled(W, n_ranks)), left_out

@@ -30,6 +30,14 @@ class Folds:
     def __len__(self) -> int:
         return len(self.test)
 
+    def counting(self, weights: NDArray[np.float64] | None) -> "Folds":
+        """Without the held-out rows that count nothing, and without folds that hold out no others."""
+        if weights is None:
+            return self
+        tests = [test[weights[test] > 0] for test in self.test]
+        kept = [fold for fold, test in enumerate(tests) if len(test)]
+        return Folds(self.is_train[kept], [tests[fold] for fold in kept])
+
     def one_by_one(self) -> list["Folds"]:
         return [Folds(self.is_train[[fold]], [test]) for fold, test in enumerate(self.test)]
 

@@ -1,7 +1,8 @@
 """How far predicted ranks are from true ones.
 
 Ranks are numbers, or labels whose order ``ranks`` gives, lowest first; distances are counted in ranks. Except for ``accuracy``
-and ``quadratic_weighted_kappa``, less is better. ``scorers`` has all of them in the form that scikit-learn's searches take.
+and ``quadratic_weighted_kappa``, less is better. ``sample_weight`` says how much each row counts. ``scorers`` has all of them in
+the form that scikit-learn's searches take.
 """
 
 from collections.abc import Callable
@@ -12,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import make_scorer
 
-from rankplane.validation import rank_numbers
+from rankplane.validation import check_sample_weight, rank_numbers
 
 Metric = Callable[..., float]
+Weights = ArrayLike | None
 
 
 def as_positions(y_true: ArrayLike, y_pred: ArrayLike, ranks: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -34,44 +36,54 @@ def as_positions(y_true: ArrayLike, y_pred: ArrayLike, ranks: Any) -> tuple[NDAr
     return true.astype(np.float64), predicted.astype(np.float64)
 
 
-def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None) -> float:
+def mean(values: NDArray[Any], sample_weight: Weights) -> float:
+    weights = None if sample_weight is None else check_sample_weight(sample_weight, len(values))
+    return float(np.average(values, weights=weights))
+
+
+def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
     """Mean distance in ranks."""
     true, predicted = as_positions(y_true, y_pred, ranks)
-    return float(np.mean(np.abs(true - predicted)))
+    return mean(np.abs(true - predicted), sample_weight)
 
 
-def mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None) -> float:
+def mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
     """Mean squared distance in ranks."""
     true, predicted = as_positions(y_true, y_pred, ranks)
-    return float(np.mean((true - predicted) ** 2))
+    return mean((true - predicted) ** 2, sample_weight)
 
 
-def accuracy(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None) -> float:
+def accuracy(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
     """Share of rows with the right rank."""
     true, predicted = (np.asarray(y_true), np.asarray(y_pred)) if ranks is None else as_positions(y_true, y_pred, ranks)
     if true.shape != predicted.shape or len(true) == 0:
         raise ValueError(
             f"y_true and y_pred must be as long as each other, and not empty. Got shapes {true.shape} and {predicted.shape}."
         )
-    return float(np.mean(true == predicted))
+    return mean(true == predicted, sample_weight)
 
 
-def macro_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None) -> float:
+def macro_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
     """Mean over the true ranks of the mean distance, so that rare ranks count as much as common ones."""
     true, predicted = as_positions(y_true, y_pred, ranks)
-    return float(np.mean([np.mean(np.abs(predicted[true == rank] - rank)) for rank in np.unique(true)]))
+    weights = np.ones(len(true)) if sample_weight is None else check_sample_weight(sample_weight, len(true))
+    of_ranks = [true == rank for rank in np.unique(true[weights > 0])]
+    return float(np.mean([mean(np.abs(true - predicted)[chosen], weights[chosen]) for chosen in of_ranks]))
 
 
-def quadratic_weighted_kappa(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None) -> float:
+def quadratic_weighted_kappa(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
     """Agreement beyond chance, disagreements weighted by squared distance: 1 is perfect, 0 is chance."""
     true, predicted = as_positions(y_true, y_pred, ranks)
-    observed = np.mean((true - predicted) ** 2)
+    observed = mean((true - predicted) ** 2, sample_weight)
+    centre, other = mean(true, sample_weight), mean(predicted, sample_weight)
     # Of all pairs of a true and a predicted rank, as if they had nothing to do with each other.
-    by_chance = np.var(true) + np.var(predicted) + (np.mean(true) - np.mean(predicted)) ** 2
+    by_chance = mean((true - centre) ** 2, sample_weight) + mean((predicted - other) ** 2, sample_weight) + (centre - other) ** 2
     return 1.0 if by_chance == 0 else float(1 - observed / by_chance)
 
 
-def ranked_probability_score(y_true: ArrayLike, probabilities: ArrayLike, *, ranks: Any = None) -> float:
+def ranked_probability_score(
+    y_true: ArrayLike, probabilities: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None
+) -> float:
     """Mean over rows of the squared distance between the cumulative probabilities and the step at the true rank.
 
     ``probabilities`` has a column per rank, in rank order; without ``ranks``, y_true holds the distinct labels of those columns.
@@ -84,7 +96,7 @@ def ranked_probability_score(y_true: ArrayLike, probabilities: ArrayLike, *, ran
             f"probabilities must have a row per label and a column per rank, {(len(true), len(order))}. Got {p.shape}."
         )
     steps = true[:, None] <= np.arange(len(order) - 1)
-    return float(np.mean(np.sum((np.cumsum(p, axis=1)[:, :-1] - steps) ** 2, axis=1)))
+    return mean(np.sum((np.cumsum(p, axis=1)[:, :-1] - steps) ** 2, axis=1), sample_weight)
 
 
 # Name, measure, and whether more is better.

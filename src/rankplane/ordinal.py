@@ -114,6 +114,11 @@ class Problem:
     row_weights: NDArray[np.float64] | None
     options: Options
     column_weight: NDArray[Any] | Literal["ranks"] | None = None
+    sample_weights: NDArray[np.float64] | None = None  # of the user; row_weights has those of the ranks in it too
+
+    def held_out_weights(self, folds: Folds) -> list[NDArray[np.float64]] | None:
+        """How much held-out rows count where probabilities and scores are learnt from them, fold by fold."""
+        return None if self.sample_weights is None else [self.sample_weights[test] for test in folds.test]
 
     @property
     def n_ranks(self) -> int:
@@ -274,7 +279,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (n_rows,)
             Labels; see ``ranks``.
         sample_weight : array of shape (n_rows,), optional
-            Factors on ``C``.
+            Factors on ``C``, and how much a row counts where probabilities are calibrated. A row of weight 0 is as good as absent.
         """
         self._forget()
         problem = self._prepare(X, y, sample_weight)
@@ -285,7 +290,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 return self
             # As many folds as the planes leave room for in one pass.
             n_folds = min(5, max(3, BLOCK // table.shape[2] - 1), len(problem.rank_numbers))
-            folds = make_folds(n_folds, problem.X, problem.rank_numbers, None, options.seed)
+            folds = make_folds(n_folds, problem.X, problem.rank_numbers, None, options.seed).counting(problem.sample_weights)
             if isinstance(problem.column_weight, str):
                 planes = problem.solve(table, options, on_report)
                 make = partial(problem.folds, table, evens_out=True)
@@ -330,12 +335,12 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             decisions.cost_matrix(self.decision, len(order))
             if not self.probability:
                 raise ValueError(f"decision must be 'ranker' unless probability=True. Got {self.decision!r}.")
-        weights = None if sample_weight is None else validation.check_sample_weight(sample_weight, X.shape[0])
+        given = weights = None if sample_weight is None else validation.check_sample_weight(sample_weight, X.shape[0])
         by_rank = validation.rank_weights(self.class_weight, order, numbers)
         if by_rank is not None:
             weights = by_rank[numbers] * (1.0 if weights is None else weights)
         by_column = validation.check_column_weight(self.column_weight, X.shape[1], X.dtype)
-        return Problem(X, order, numbers, self._table_rows(numbers, len(order)), weights, options, by_column)
+        return Problem(X, order, numbers, self._table_rows(numbers, len(order)), weights, options, by_column, given)
 
     def _adopt(self, problem: "Problem", planes: Planes) -> None:
         self.classes_ = problem.order
@@ -372,7 +377,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A row's conformity comes from a calibrator of the other folds, so that no row judges itself.
         """
         ranks = [problem.rank_numbers[test] for test in folds.test]
-        self.calibrator_, of_others = Curved.fit_leaving_out(held_out, ranks, problem.n_ranks)
+        weights = problem.held_out_weights(folds)
+        self.calibrator_, of_others = Curved.fit_leaving_out(held_out, ranks, problem.n_ranks, weights)
         conformity = []
         for calibrator, scores_there, ranks_there in zip(of_others, held_out, ranks, strict=True):
             entered = decisions.entry_mass(calibrator.probabilities(scores_there))

@@ -74,9 +74,14 @@ def gammas_of(estimator: LinearOrdinal, gammas: ArrayLike | None) -> list[float 
     return [*positive_numbers("gammas", gammas)]
 
 
-def held_out_probabilities(held_out: list[NDArray[Any]], ranks: list[NDArray[np.int32]], n_ranks: int) -> list[NDArray[np.float64]]:
+def held_out_probabilities(
+    held_out: list[NDArray[Any]],
+    ranks: list[NDArray[np.int32]],
+    n_ranks: int,
+    weights: list[NDArray[np.float64]] | None,
+) -> list[NDArray[np.float64]]:
     """Of each fold's rows, by a calibrator of the other folds."""
-    _, of_others = Curved.fit_leaving_out(held_out, ranks, n_ranks)
+    _, of_others = Curved.fit_leaving_out(held_out, ranks, n_ranks, weights)
     return [calibrator.probabilities(scores) for calibrator, scores in zip(of_others, held_out, strict=True)]
 
 
@@ -156,7 +161,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         Parameters
         ----------
         X, y, sample_weight :
-            As for the estimator.
+            As for the estimator. Rows count by their weights in the score too, unless ``scoring`` is a callable.
         groups : array of shape (n_rows,), optional
             Rows of one group stay in one fold.
         """
@@ -173,6 +178,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         model = clone(self.estimator).set_params(n_jobs=self.n_jobs, verbose=0)
         problem = model._prepare(X, y, sample_weight)
         folds = make_folds(self.cv, problem.X, problem.rank_numbers, groups, problem.options.seed)
+        folds = folds.counting(problem.sample_weights)
 
         # A walk measures violations against its first sweep, at the smallest C, where they are largest. Half the tolerance makes
         # its planes as good as those of single fits.
@@ -238,22 +244,26 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
 
     @staticmethod
     def _fold_scores(
-        model: LinearOrdinal, problem: Problem, folds: Folds, point: FoldScores, measure: Callable[[Any, Any], float]
+        model: LinearOrdinal, problem: Problem, folds: Folds, point: FoldScores, measure: Callable[..., float]
     ) -> list[float]:
         """The measure on each fold. Ranks count by their places, as everywhere; a callable sees the labels."""
         ranks = [problem.rank_numbers[test] for test in folds.test]
+        weights = problem.held_out_weights(folds)
+        is_ours = measure is ranked_probability_score or measure in [m for m, _ in MEASURES.values()]
+        counted: list[Any] = [{"sample_weight": of_fold} for of_fold in weights] if weights and is_ours else [{}] * len(ranks)
         if measure is ranked_probability_score:
-            probabilities = held_out_probabilities(point.held_out, ranks, problem.n_ranks)
+            probabilities = held_out_probabilities(point.held_out, ranks, problem.n_ranks, weights)
             places = range(problem.n_ranks)
-            return [ranked_probability_score(r, p, ranks=places) for r, p in zip(ranks, probabilities, strict=True)]
-        labels = problem.order if measure not in [m for m, _ in MEASURES.values()] else np.arange(problem.n_ranks)
+            found = zip(ranks, probabilities, counted, strict=True)
+            return [ranked_probability_score(r, p, ranks=places, **weighted) for r, p, weighted in found]
+        labels = np.arange(problem.n_ranks) if is_ours else problem.order
         if isinstance(model.decision, str) and model.decision == "ranker":
             answers = [model._rank(held_out, problem.n_ranks) for held_out in point.held_out]
         else:
             cost = decisions.cost_matrix(model.decision, problem.n_ranks)
-            probabilities = held_out_probabilities(point.held_out, ranks, problem.n_ranks)
+            probabilities = held_out_probabilities(point.held_out, ranks, problem.n_ranks, weights)
             answers = [decisions.least_cost(p, cost) for p in probabilities]
-        return [float(measure(labels[r], labels[a])) for r, a in zip(ranks, answers, strict=True)]
+        return [float(measure(labels[r], labels[a], **weighted)) for r, a, weighted in zip(ranks, answers, counted, strict=True)]
 
     @staticmethod
     def _results(
