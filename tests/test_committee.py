@@ -55,4 +55,6 @@ def test_hears_what_one_member_alone_cannot():
         probabilities = model.fit(X[train], y[train]).predict_proba(X[test])
         return -np.mean(np.log(probabilities[np.arange(2000), y[test] - 1]))
 
-    assert log_loss(Committee(C=0.1)) < log_loss(NPSVOR(C=0.1, probability=True)) + 1e-3
+    # Planes near their optimum: at the default tolerance it is chance, and the processor, which of them stops where.
+    settled = {"C": 0.1, "tol": 1e-3, "max_iter": 10_000}
+    assert log_loss(Committee(**settled)) < log_loss(NPSVOR(**settled, probability=True)) - 0.05

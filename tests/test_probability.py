@@ -40,18 +40,18 @@ def test_a_row_of_weight_zero_is_as_good_as_absent():
 
 
 def test_weights_count_as_copies_do():
-    n_rows = 12_000  # so many that the pull to zero, which is per row, hardly matters
-    scores, ranks = held_out(n_rows)
+    scores, ranks = held_out(2400)
     weights = np.where(ranks == 2, 1, 3)
-    parts = [slice(0, n_rows // 2), slice(n_rows // 2, n_rows)]
+    parts = [slice(0, 1200), slice(1200, 2400)]
     of_parts = [scores[part] for part in parts], [ranks[part] for part in parts]
     copied = [[np.repeat(v, weights[part], axis=0) for v, part in zip(of, parts, strict=True)] for of in of_parts]
-    found = Curved.fit_leaving_out(*of_parts, 5, [weights[part].astype(float) for part in parts])
-    expected = Curved.fit_leaving_out(*copied, 5)
+    found = Multinomial.fit_leaving_out(*of_parts, 5, [weights[part].astype(float) for part in parts])
+    expected = Multinomial.fit_leaving_out(*copied, 5)
+    # Near, not equal: the pull to zero is per row, and copies are more rows.
     for ours, theirs in zip([found[0], *found[1]], [expected[0], *expected[1]], strict=True):
-        np.testing.assert_allclose(ours.probabilities(scores), theirs.probabilities(scores), atol=0.02)
-    plain, _ = Curved.fit_leaving_out(*of_parts, 5)
-    assert np.max(np.abs(plain.probabilities(scores) - found[0].probabilities(scores))) > 0.1
+        np.testing.assert_allclose(ours.probabilities(scores), theirs.probabilities(scores), atol=0.015)
+    plain, _ = Multinomial.fit_leaving_out(*of_parts, 5)
+    assert np.max(np.abs(plain.probabilities(scores) - found[0].probabilities(scores))) > 0.2
 
 
 def test_calibrators_keep_to_one_thread_of_the_linear_algebra(monkeypatch):
