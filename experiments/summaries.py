@@ -18,6 +18,7 @@ from scipy import stats
 from experiments.notebook import Line
 
 LEVEL = 0.95
+LEAST_SPLITS = 3
 
 
 @dataclass
@@ -37,9 +38,9 @@ class Sample:
 
 
 def half_width(values: Sequence[float], test_per_train: float) -> float | None:
-    """Of the interval that holds the mean with probability ``LEVEL``; None for a single value."""
+    """Of the interval that holds the mean with probability ``LEVEL``; None for fewer than three values, which say too little."""
     n = len(values)
-    if n < 2:
+    if n < LEAST_SPLITS:
         return None
     variance = float(np.var(values, ddof=1)) * (1 / n + test_per_train)
     return float(stats.t.ppf(0.5 + LEVEL / 2, n - 1) * np.sqrt(variance))
@@ -87,7 +88,7 @@ class Tally:
 
 
 def tally(differences: Iterable[tuple[float, float | None]]) -> Tally:
-    """A single split, which has no interval, leaves doubt."""
+    """Without an interval there is doubt."""
     found = list(differences)
     n_sure = sum(half is not None and mean < -half for mean, half in found)
     n_against = sum(half is not None and mean > half for mean, half in found)

@@ -193,7 +193,8 @@ def test_intervals_widen_for_splits_that_share_rows():
     # t(0.975, 2) = 4.303, variance 1, 1/3 + 1/4
     assert sample.half_width == pytest.approx(4.3027 * np.sqrt(7 / 12), rel=1e-4)
     assert Sample({0: 1.0}).half_width is None
-    mean, half = difference(Sample({0: 1.0, 1: 2.0, 5: 9.0}), Sample({0: 0.5, 1: 1.5}))
+    assert Sample({0: 1.0, 1: 2.0}).half_width is None
+    mean, half = difference(Sample({0: 1.0, 1: 2.0, 2: 4.0, 5: 9.0}), Sample({0: 0.5, 1: 1.5, 2: 3.5}))
     assert mean == 0.5
     assert half == 0.0
 
@@ -278,7 +279,7 @@ def test_linear_models_on_generated_reviews(tmp_path):
 
 
 def test_best_cells_are_bold_and_the_papers_row_comes_first():
-    samples = {("video", "plain"): {"SVC": Sample({0: 0.5}), "NPSVOR": Sample({0: 0.4, 1: 0.42})}}
+    samples = {("video", "plain"): {"SVC": Sample({0: 0.5}), "NPSVOR": Sample({0: 0.4, 1: 0.42, 2: 0.41})}}
     rows = measure_table(samples, list(samples), ("SVC", "NPSVOR"), published.LINEAR_MAE).splitlines()
     assert re.split(r"\s*\|\s*", rows[2])[1:5] == ["Video", "in the paper", "0.436", "**0.390**"]
     assert "**0.410** ±" in rows[3]
