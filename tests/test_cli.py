@@ -355,6 +355,16 @@ def test_a_rank_may_be_called_none(tmp_path, capsys):
     assert said["data"]["missing_target"] == 1
 
 
+def test_a_cell_that_does_not_fit_is_named_by_its_line(tmp_path, capsys):
+    rows = [{"age": 20 + n, "grade": 1 + n // 20} for n in range(60)]
+    assert main(["train", write_csv(tmp_path / "a.csv", rows), "--target", "grade", "-o", str(tmp_path / "m")]) == 0
+    capsys.readouterr()
+    bad = write_csv(tmp_path / "b.csv", [{"age": 30, "grade": ""}, {"age": "old", "grade": 2}])
+    for command in (["predict", str(tmp_path / "m"), bad], ["evaluate", str(tmp_path / "m"), bad]):
+        assert main(command) == 2
+        assert "b.csv line 3: Column 'age' must hold numbers, as it did in training. Got 'old'." in capsys.readouterr().err
+
+
 def test_the_ranks_are_no_feature(reviews, tmp_path, capsys):
     for option in ("--text", "--group"):
         arguments = ["train", reviews, "--target", "stars", "--text", "review", option, "stars", "-o", str(tmp_path / "m")]

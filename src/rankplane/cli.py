@@ -11,8 +11,8 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Annotated, Any, cast
@@ -28,6 +28,7 @@ from rankplane.files import is_special
 from rankplane.progress import reading_progress
 from rankplane.reading import Batch, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
 from rankplane.report import write_report
+from rankplane.tabular import CellError
 from rankplane.training import DECISIONS, Choices, Inputs, Rows
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -237,6 +238,15 @@ def rows_to_rank(file: str, on_read: OnRead) -> Generator[Batch]:
     yield from line_batches(cast(io.BufferedReader, sys.stdin.buffer)) if file == "-" else read_batches(file, on_read=on_read)
 
 
+@contextmanager
+def naming_lines(source: str, lines: Sequence[int]) -> Iterator[None]:
+    """What is wrong with a row is wrong on a line of a file."""
+    try:
+        yield
+    except CellError as error:
+        raise InputError(f"{source} line {lines[error.row]}: {error}") from None
+
+
 def predictions(
     pipeline: Any, inputs: Inputs, batch: Batch, source: str, proba: bool, rank_set: float | None
 ) -> dict[str, list[Any]]:
@@ -249,7 +259,8 @@ def predictions(
         raise InputError(f'{source} has a column "{taken}" already.')
     if not len(batch):
         return {name: [] for name in names}
-    X = features if len(pipeline.steps) == 1 else pipeline[0].transform(features)
+    with naming_lines(source, batch.lines):
+        X = features if len(pipeline.steps) == 1 else pipeline[0].transform(features)
     model = pipeline[-1]
     values = [model.predict(X).tolist()]
     if proba:
@@ -283,7 +294,8 @@ def evaluate(
             training.check_known(labels, [batch.lines[row] for row in present], order, file)
             if len(labels):
                 true.append(labels)
-                predicted.append(pipeline.predict(training.take(inputs.features(batch, file), present)))
+                with naming_lines(file, [batch.lines[row] for row in present]):
+                    predicted.append(pipeline.predict(training.take(inputs.features(batch, file), present)))
     if not true:
         raise InputError(f"{file} has no rows with a rank.")
     labels, answers = np.concatenate(true), np.concatenate(predicted)

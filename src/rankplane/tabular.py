@@ -12,6 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 MISSING = ("", "na", "nan", "n/a", "null", "none")
 
 
+class CellError(ValueError):
+    """A cell that does not fit its column; ``row`` counts from 0, for whoever knows the lines of a file."""
+
+    def __init__(self, sentence: str, row: int) -> None:
+        super().__init__(sentence)
+        self.row = row
+
+
 def is_missing(value: Any) -> bool:
     return value is None or value != value or (isinstance(value, str) and value.strip().lower() in MISSING)
 
@@ -92,7 +100,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             try:
                 x = as_number(value)
             except (TypeError, ValueError):
-                raise ValueError(f"Column {name!r} must hold numbers, as it did in training. Got {value!r}.") from None
+                raise CellError(f"Column {name!r} must hold numbers, as it did in training. Got {value!r}.", row) from None
             if np.isfinite(x):
                 scaled[row] = (x - self.means_[number]) / self.deviations_[number]
         return sp.csr_matrix(scaled)
