@@ -26,11 +26,13 @@ def test_commands_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_csv("reviews.csv", make_rows(150))
     write_csv("new.csv", make_rows(20, seed=1))
+    write_csv("later.csv", make_rows(50, seed=2))
     patients = [
         {"age": 20 + n % 60, "smoker": "yes" if n % 3 else "no", "risk": ["low", "medium", "high"][n % 60 // 20]}
         for n in range(120)
     ]
     write_csv("patients.csv", patients)
+    write_csv("later-patients.csv", patients[::-2])
     for command in commands_of(page):
         if "|" in command:
             environment = {**os.environ, "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"}
