@@ -96,7 +96,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(lambda value, _: "")
     panels[0].set_title("Error")
-    panels[1].set(yscale="log", title="From text to tuned model")
+    panels[1].set(yscale="log", title="From text to answers")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     picture = drawing.save(figure, pictures, "learning-curves", "Test MAE and time against the number of training rows")
     sizes = sorted({size for size, _ in mae})
