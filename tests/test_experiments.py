@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_squared_
 
 from experiments import claims, copies, decision_regions, linear_models, methods, price, published, summaries
 from experiments.layout import against_paper, join, measure_table, power
-from experiments.notebook import Job, Notebook, SkipError, carry_out
+from experiments.notebook import RESULTS, Job, Notebook, SkipError, carry_out
 from experiments.one_against_one import PairwiseSVC
 from experiments.sets import Lab, RatedSet, by_seed, split_rows, vectorised
 from experiments.summaries import (
@@ -324,3 +325,20 @@ def test_original_files_are_read_where_there_is_no_parquet(tmp_path):
         rated = lab.load("doctorquality")
     np.testing.assert_array_equal(np.bincount(rated.ranks), [12] * 5)  # balanced, as in the paper
     assert lab.key("doctorquality", "plain", 0)["fingerprint"] == lab.fingerprint("doctorquality")
+
+
+def test_lines_name_commits_of_this_history():
+    """A line of a commit that nobody has, or of changes that were never committed, cannot be checked by anyone."""
+
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        if git("rev-parse", "--is-shallow-repository") != "false" or Path(git("rev-parse", "--show-toplevel")) != ROOT:
+            pytest.skip("this copy has no whole history")
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this copy has no history")
+    lines = [json.loads(line) for path in sorted(RESULTS.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    assert lines
+    known = set(git("rev-list", "HEAD", "--abbrev-commit", "--abbrev=12").split())
+    assert {line["commit"] for line in lines} <= known
