@@ -50,7 +50,8 @@ matrix for everyone; fastText reads the same tokens. Of `tripadvisor_250k` a str
 Ranks are mode, median and rounded mean of the probabilities for accuracy, MAE and MSE, for everyone who has probabilities.
 Everyone chooses settings without the test rows: we by the ranked probability score, once; rivals for each measure on its own,
 on grids that go on as long as their end is best (a note says where that stopped too early). mord has a time limit.
-Seconds are of processor time, all threads together, and include choosing.
+Seconds are of processor time, all threads together, and include choosing. These runs counted BLAS threads that only waited, and up
+to three final fits of a rival; `docs/reproduction.md` compares seconds without either.
 """
 
 CALIBRATORS_INTRODUCTION = """## Calibrators

@@ -1,5 +1,6 @@
 """How figures look. Colours are Okabe and Ito's, told apart by the colour-blind; dashes and markers tell series apart in grey."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,14 @@ def series(index: int) -> dict[str, Any]:
     """The looks of the series of that number."""
     index %= len(COLOURS)
     return {"color": COLOURS[index], "linestyle": DASHES[index], "marker": MARKERS[index], "markersize": 4.5, "linewidth": 1.5}
+
+
+def column(heights: Sequence[float], width: float) -> tuple[Any, list[Any]]:
+    """A figure of panels below each other, each as high as it needs to be."""
+    figure, axes = pyplot().subplots(
+        len(heights), 1, figsize=(width, sum(heights)), layout="constrained", squeeze=False, height_ratios=heights
+    )
+    return figure, list(axes.ravel())
 
 
 def grid(n_panels: int, n_columns: int, width: float = 3.1, height: float = 2.6) -> tuple[Any, list[Any]]:

@@ -22,6 +22,7 @@ WORDS = """Methods are ranked on every data set by their mean error over the spl
 and Davenport's F: could these ranks come from methods that do not differ? Nemenyi's test: methods whose average ranks are nearer
 than the critical difference (CD) are joined by a bar, and cannot be told apart at 95 % with so few sets.
 """
+TOP, BAR = 1.6, 0.26  # room above the line of ranks, and for each bar below it
 Family = tuple[str, Sequence[str], NDArray[np.float64]]
 
 
@@ -55,7 +56,8 @@ def section(notebook: Notebook, pictures: Path) -> str:
     for measure in ("mae", "mse"):
         chosen = families(notebook, measure)
         verdicts = [compare(errors) for _, _, errors in chosen]
-        figure, panels = drawing.grid(len(chosen), 1, 7.6, 1.95)
+        depths = [depth(verdict) for verdict in verdicts]
+        figure, panels = drawing.column([0.45 + 0.32 * (TOP + deep) for deep in depths], 7.6)
         rows = []
         for axes, (title, methods, _), verdict in zip(panels, chosen, verdicts, strict=True):
             draw(axes, methods, verdict)
@@ -78,6 +80,12 @@ def section(notebook: Notebook, pictures: Path) -> str:
     return "\n".join(parts)
 
 
+def depth(verdict: Verdict) -> float:
+    """How far below the line of ranks the bars and names of a diagram reach, in lines of about half a name."""
+    n_bars = len(cliques(list(verdict.ranks), verdict.critical_difference))
+    return 0.9 + BAR * n_bars + 0.55 * -(-len(verdict.ranks) // 2)
+
+
 def draw(axes: Any, methods: Sequence[str], verdict: Verdict) -> None:
     """Average ranks on a line, names to either side, bars over methods that do not differ."""
     n = len(methods)
@@ -85,8 +93,8 @@ def draw(axes: Any, methods: Sequence[str], verdict: Verdict) -> None:
     ranks = verdict.ranks[order]
     bars = cliques(list(ranks), verdict.critical_difference)
     n_left = -(-n // 2)
-    drop = 0.22 * len(bars)
-    axes.set(xlim=(1 - 0.35 * n, n + 0.35 * n), ylim=(-0.9 - drop - 0.55 * n_left, 1.6))
+    drop = BAR * len(bars)
+    axes.set(xlim=(1 - 0.35 * n, n + 0.35 * n), ylim=(-depth(verdict), TOP))
     axes.set_axis_off()
     axes.plot([1, n], [0, 0], color="black", linewidth=1)
     for tick in range(1, n + 1):
@@ -102,5 +110,5 @@ def draw(axes: Any, methods: Sequence[str], verdict: Verdict) -> None:
         name = f"{methods[order[i]]} ({rank:.2f})"
         axes.text(end + (-0.04 if is_left else 0.04), level, name, ha="right" if is_left else "left", va="center", fontsize=9)
     for i, (first, last) in enumerate(bars):
-        y = -0.2 - 0.22 * i
+        y = -0.2 - BAR * i
         axes.plot([ranks[first] - 0.05, ranks[last] + 0.05], [y, y], color=drawing.COLOURS[0], linewidth=4, solid_capstyle="round")
