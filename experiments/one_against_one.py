@@ -9,7 +9,8 @@ import itertools
 import numpy as np
 
 from rankplane import tables
-from rankplane.ordinal import LinearOrdinal, model
+from rankplane.docstrings import model
+from rankplane.ordinal import LinearOrdinal
 from rankplane.rankers import Ranks, Scores
 from rankplane.tables import N_FIELDS, Table
 

@@ -1,5 +1,7 @@
 """Probabilities, decisions and rank sets."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,8 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from conftest import make_ranked
-from rankplane import NPSVOR, decisions
-from rankplane.calibration import Cumulative, Curved, Multinomial
+from rankplane import NPSVOR, calibration, decisions
+from rankplane.blas import one_thread
+from rankplane.calibration import Cumulative, Curved, LogisticProblem, Multinomial
 
 masses = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 6)), elements=st.floats(0.01, 1)).map(
     lambda p: p / p.sum(axis=1, keepdims=True)
@@ -54,21 +57,116 @@ def test_weights_count_as_copies_do():
     assert np.max(np.abs(plain.probabilities(scores) - found[0].probabilities(scores))) > 0.2
 
 
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
 def test_calibrators_keep_to_one_thread_of_the_linear_algebra(monkeypatch):
     seen = []
 
-    def watched(matrix, right):
-        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
-        return solve(matrix, right)
+    def watched(work):
+        def working(*arguments):
+            seen.append(blas_threads())
+            return work(*arguments)
 
-    solve = np.linalg.solve
-    monkeypatch.setattr(np.linalg, "solve", watched)
+        return working
+
+    for name in ("probabilities", "objective", "gradient", "curvature"):
+        monkeypatch.setattr(LogisticProblem, name, watched(getattr(LogisticProblem, name)))
+    monkeypatch.setattr(calibration, "softmax", watched(calibration.softmax))
     scores, ranks = held_out(500)
     with threadpool_limits(2, user_api="blas"):
-        Curved.fit(scores, ranks, 5)
         Curved.fit_leaving_out([scores[:250], scores[250:]], [ranks[:250], ranks[250:]], 5)
-        assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} <= {1, 2}
-    assert set(seen) == {1}
+        Curved.fit(scores, ranks, 5).probabilities(scores)
+        assert blas_threads() == {2}, "as before"
+    assert len(seen) > 10
+    assert set.union(*seen) == {1}
+
+
+def test_one_thread_lasts_until_the_last_user_leaves_whichever_thread_that_is():
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as another:
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        another.submit(second.__enter__).result()
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        another.submit(second.__exit__, None, None, None).result()
+        assert blas_threads() == {2}
+
+
+def test_fits_at_the_same_time_give_the_same_bits():
+    X, y = make_ranked(n_rows=1500, n_ranks=8)
+
+    def fitted(_):
+        model = NPSVOR(probability=True, n_jobs=2).fit(X, y)
+        return model.calibrator_.weights.tobytes() + model.conformity_.tobytes() + model.predict_proba(X).tobytes()
+
+    alone = fitted(None)
+    with ThreadPoolExecutor(3) as pool:
+        assert set(pool.map(fitted, range(12))) == {alone}
+
+
+@pytest.mark.parametrize("n_ranks", [11, 40, 200])
+def test_many_ranks_take_few_inputs_and_know_their_neighbours(n_ranks):
+    rng = np.random.default_rng(0)
+    place = rng.random(3000)
+    ranks = np.clip(place * n_ranks, 0, n_ranks - 1).astype(np.int32)
+    seen = place + 0.05 * rng.standard_normal(3000)
+    scores = (seen[:, None] - (np.arange(n_ranks) + 0.5) / n_ranks) * 8
+    calibrator = Curved.fit(scores[:2000], ranks[:2000], n_ranks)
+    assert calibrator.weights.shape[0] <= 2 * calibration.MANY + 1
+    probabilities = calibrator.probabilities(scores[2000:])
+    loss = -np.log(probabilities[np.arange(1000), ranks[2000:]]).mean()
+    # What is seen is off by 0.05: no calibrator can do better than the entropy of that, and 60 rows a rank do not tell more.
+    assert loss < np.log(0.05 * n_ranks * np.sqrt(2 * np.pi * np.e)) + (0.1 if n_ranks < 100 else 0.2)
+    medians = np.argmax(np.cumsum(probabilities, axis=1) >= 0.5, axis=1)
+    assert np.abs(medians - ranks[2000:]).mean() < 0.05 * n_ranks
+
+
+def test_up_to_ten_ranks_nothing_is_averaged():
+    scores, ranks = held_out(n_ranks=10)
+    assert Curved.fit(scores, ranks, 10).weights.shape == (21, 10)
+
+
+def test_planes_of_a_committee_are_averaged_kind_by_kind():
+    scores = np.concatenate([np.zeros((2, 23)), np.ones((2, 23))], axis=1)
+    means = calibration.averaged(scores, 23)
+    assert means.shape == (2, 2 * 8)
+    np.testing.assert_array_equal(means, np.repeat([[0.0, 1.0]], 8, axis=1).repeat(2, axis=0))
+
+
+def test_weights_for_every_plane_of_many_ranks_are_understood():
+    """As older versions wrote them."""
+    rng = np.random.default_rng(0)
+    scores, weights = rng.standard_normal((5, 14)), rng.standard_normal((29, 14))
+    z = np.column_stack([scores, np.sqrt(1 + scores**2) - 1]) @ weights[:-1] + weights[-1]
+    np.testing.assert_allclose(Curved(weights).probabilities(scores), calibration.softmax(z))
+
+
+def test_waves_are_orthonormal_and_sum_to_zero():
+    for n_ranks in (2, 3, 10, 57):
+        basis = calibration.waves(n_ranks)
+        np.testing.assert_allclose(basis.T @ basis, np.eye(n_ranks - 1), atol=1e-12)
+        np.testing.assert_allclose(basis.sum(axis=0), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_ranks", [4, 30])
+def test_curvature_is_the_slope_of_the_gradient(n_ranks):
+    scores, ranks = held_out(400, n_ranks)
+    weights = np.random.default_rng(1).uniform(0.5, 2, 400)
+    problem = Curved.problem(scores, ranks, n_ranks, weights)
+    nothing = np.zeros((problem.F.shape[1], problem.waves.shape[1]))
+    T = problem.stepped(nothing, 0.05 * np.cos(np.arange(len(problem.flat(nothing)))))
+    hessian = problem.curvature(T)
+
+    def slope(T):
+        return problem.flat(problem.gradient(problem.objective(T)[1]) + problem.pulled(T))
+
+    for number in np.linspace(0, len(hessian) - 1, 12).astype(int):
+        step = np.zeros(len(hessian))
+        step[number] = 1e-5
+        found = (slope(problem.stepped(T, step)) - slope(problem.stepped(T, -step))) / 2e-5
+        np.testing.assert_allclose(hessian[number], found, atol=1e-3 * np.abs(hessian).max())
 
 
 @pytest.mark.parametrize("n_rows", [400, 20_000])

@@ -236,7 +236,7 @@ def test_verbose_shows_progress(ranked, capsys):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
-    [CSearchCV(MODELS[0](tol=1e-6), Cs=[1.0], cv=2)],
+    [CSearchCV(MODELS[0](tol=1e-9), Cs=[1.0], cv=2)],
     expected_failed_checks=lambda _: {
         "check_classifiers_classes": "trains on text labels without an order, which are refused on purpose",
     },

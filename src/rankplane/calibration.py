@@ -7,6 +7,11 @@ file can hold.
 ``Multinomial`` is logistic regression on all scores: P(r) is proportional to exp(a_r . f + b_r), with a weak pull of ``a`` to
 zero. A Newton step costs one product of the scores with themselves per pair of ranks, and a handful of steps suffice.
 
+With more than ten ranks, neighbours have much in common: the scores of neighbouring planes are averaged to at most ten inputs, and
+``a_r`` is a smooth function of r, a sum of the ten slowest cosines over the ranks. So the unknowns do not multiply with the ranks,
+time and memory are linear in them, and there is less to learn by heart: beyond ten ranks log loss is lower than with a weight
+for every plane and rank. Up to ten ranks, inputs and cosines are all there are, and the model is the plain one.
+
 ``Curved`` is the same on twice the inputs: each score and its distance from the plane. The odds of a rank may then fall on both
 sides of its plane, where a straight line can only rise or fall.
 
@@ -24,6 +29,7 @@ from rankplane.blas import one_thread
 
 Floats = NDArray[np.float64]
 FARTHEST = 1e6  # scores beyond any of training tell no more, but would overflow
+MANY = 10  # ranks, beyond which neighbours share what they know
 
 
 class Calibrator(Protocol):
@@ -43,18 +49,43 @@ def spread(scores: Floats) -> Floats:
     return np.where(deviation > 0, deviation, 1.0)
 
 
+def waves(n_ranks: int) -> Floats:
+    """Cosines over the ranks, slowest first, without the constant: an orthonormal basis of all that differs between ranks."""
+    places = (np.arange(n_ranks) + 0.5) / n_ranks
+    return np.asarray(np.sqrt(2 / n_ranks) * np.cos(np.pi * np.outer(places, np.arange(1, n_ranks))))
+
+
+def rows_of_products(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
+    """Row by row, all entries of one times all entries of the other."""
+    return np.asarray((A[:, :, None] * B[:, None, :]).reshape(len(A), A.shape[1] * B.shape[1]))
+
+
+def averaged(scores: NDArray[Any], n_ranks: int) -> NDArray[Any]:
+    """Means over runs of neighbouring planes, so that no more than ``MANY`` inputs come from one plane per rank."""
+    width = -(-n_ranks // MANY)
+    if width == 1:
+        return scores
+    n_planes = scores.shape[1]
+    # A committee has one set of planes after the other; runs do not cross from one to the next.
+    starts = [first for kind in range(0, n_planes, n_ranks) for first in range(kind, min(kind + n_ranks, n_planes), width)]
+    return np.asarray(np.add.reduceat(scores, starts, axis=1) / np.diff([*starts, n_planes]))
+
+
 @dataclass(frozen=True)
 class LogisticProblem:
-    """Logistic regression on scaled scores with a column of ones, ``F``; the last rank's weights are zero, since only
-    differences count.
+    """Logistic regression on scaled inputs with a column of ones, ``F``.
+
+    The unknowns ``T`` are weights of waves over the ranks, ``(inputs, waves)``: rank r has the weights ``T @ waves[r]``. Inputs
+    have the first ``MANY`` waves, which is all of them for few ranks; intercepts, in the last row, always have all.
     """
 
     F: Floats
-    target: Floats
+    ranks: NDArray[np.intp]  # their places among those present
     weights: Floats  # of the rows, 1 in the mean
     pull: Floats
     scale: Floats
     present: NDArray[np.intp]
+    waves: Floats
 
     PULL = 1e-3  # towards zero, per row, shared by the weights of a rank
     LEAST_PULL = 1.0  # in all, so that a few hundred rows do not promise too much
@@ -65,96 +96,121 @@ class LogisticProblem:
 
     @classmethod
     def of(
-        cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int, n_straight: int, weights: Floats | None = None
+        cls, inputs: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int, n_straight: int, weights: Floats | None = None
     ) -> Self:
         """Inputs after the first ``n_straight`` are held back more firmly: few rows do not show how scores bend."""
         present = np.flatnonzero(np.bincount(ranks, minlength=n_ranks))
-        scale = np.append(spread(scores.astype(np.float64)), 1.0)
-        F = np.column_stack([scores, np.ones(len(scores))]) / scale
+        scale = np.append(spread(inputs.astype(np.float64)), 1.0)
+        F = np.column_stack([inputs, np.ones(len(inputs))]) / scale
         pull = np.full(F.shape[1], cls.PULL * len(F) / F.shape[1])
         pull = np.maximum(pull, np.where(np.arange(F.shape[1]) < n_straight, cls.LEAST_PULL, cls.LEAST_CURVED_PULL))
+        # The sum over ranks of squared weights grows with the ranks, though neighbours tell the same.
+        pull *= MANY / max(MANY, len(present))
         pull[-1] = 0.0
         even = np.ones(len(F)) if weights is None else weights / weights.mean()
-        return cls(F, (ranks[:, None] == present).astype(np.float64), even, pull, scale, present)
+        return cls(F, np.searchsorted(present, ranks), even, pull, scale, present, waves(len(present)))
 
-    def unscaled(self, W: Floats, n_ranks: int) -> Floats:
-        """Weights of all ranks on plain scores."""
-        weights = np.zeros((len(W), n_ranks))
+    @property
+    def n_slow(self) -> int:
+        """Waves that inputs have weights for."""
+        return min(MANY, len(self.present) - 1)
+
+    def unscaled(self, T: Floats, n_ranks: int) -> Floats:
+        """Weights of all ranks on plain inputs."""
+        weights = np.zeros((len(T), n_ranks))
         weights[-1] = -np.inf
-        weights[:, self.present] = W / self.scale[:, None]
+        weights[:, self.present] = T @ self.waves.T / self.scale[:, None]
         return weights
 
     def flat(self, gradient: Floats) -> Floats:
-        return gradient[:, :-1].T.ravel()
+        """The unknowns among ``(inputs, waves)`` as a vector: slow waves of all inputs, then fast ones of the intercept."""
+        return np.concatenate([gradient[:, : self.n_slow].T.ravel(), gradient[-1, self.n_slow :]])
 
-    def stepped(self, W: Floats, step: Floats) -> Floats:
-        moved = W.copy()
-        moved[:, :-1] += step.reshape(W.shape[1] - 1, len(W)).T
+    def stepped(self, T: Floats, step: Floats) -> Floats:
+        moved = T.copy()
+        n_slow = self.n_slow * len(T)
+        moved[:, : self.n_slow] += step[:n_slow].reshape(self.n_slow, len(T)).T
+        moved[-1, self.n_slow :] += step[n_slow:]
         return moved
 
-    def pulled(self, W: Floats) -> Floats:
-        """The gradient of the pull, towards equal weights of all ranks: no rank is special, not even the last."""
-        return np.asarray(self.pull[:, None] * (W - W.mean(axis=1, keepdims=True)))
+    def pulled(self, T: Floats) -> Floats:
+        """The gradient of the pull, towards equal weights of all ranks: what differs between ranks is what waves are made of."""
+        return np.asarray(self.pull[:, None] * T)
 
-    def objective(self, W: Floats) -> tuple[float, Floats]:
+    def probabilities(self, T: Floats, rows: Any = slice(None)) -> Floats:
+        return softmax(self.F[rows] @ (T @ self.waves.T))
+
+    def objective(self, T: Floats) -> tuple[float, Floats]:
         """Its value, and the probabilities, which the gradient needs too."""
-        z = self.F @ W
+        z = self.F @ (T @ self.waves.T)
         z -= z.max(axis=1, keepdims=True)
-        odds = np.exp(z)
+        of_truth = z[np.arange(len(z)), self.ranks]
+        odds = np.exp(z, out=z)
         sums = odds.sum(axis=1)
-        value = np.sum(self.weights * (np.log(sums) - z[self.target > 0])) + 0.5 * np.sum(self.pulled(W) * W)
-        return float(value), odds / sums[:, None]
+        value = np.sum(self.weights * (np.log(sums) - of_truth)) + 0.5 * np.sum(self.pulled(T) * T)
+        odds /= sums[:, None]
+        return float(value), odds
 
     def gradient(self, P: Floats, rows: slice = slice(None)) -> Floats:
         """Of some rows with the probabilities P, without the pull."""
-        return np.asarray(self.F[rows].T @ (self.weights[rows, None] * (P - self.target[rows])))
+        error = self.weights[rows, None] * P
+        error[np.arange(len(P)), self.ranks[rows]] -= self.weights[rows]
+        return np.asarray(self.F[rows].T @ error @ self.waves)
 
-    def curvature(self, W: Floats) -> Floats:
-        """The Hessian: one product of all (rank, input) pairs, less on the diagonal blocks.
+    def curvature(self, T: Floats) -> Floats:
+        """The Hessian: over rows, the covariance of the waves under the row's probabilities, times its inputs with themselves.
 
         From a sample of many rows, and in single precision: it only steers the steps, whose worth is measured exactly.
         """
         n_rows, n_inputs = self.F.shape
         rows = self.sample() if n_rows > 2 * self.SAMPLE else np.arange(n_rows)
         F = (self.F[rows] * np.sqrt(self.weights[rows, None])).astype(np.float32)
-        P = softmax(self.F[rows] @ W)[:, :-1].astype(np.float32)
-        n_free = P.shape[1]
-        pairs = (P[:, :, None] * F[:, None, :]).reshape(len(rows), n_free * n_inputs)
-        hessian = -(pairs.T @ pairs).astype(np.float64)
-        for rank in range(n_free):
-            block = slice(rank * n_inputs, (rank + 1) * n_inputs)
-            hessian[block, block] += pairs[:, block].T @ F
+        P = self.probabilities(T, rows).astype(np.float32)
+        slow, fast = np.split(self.waves.astype(np.float32), [self.n_slow], axis=1)
+        n_slow = self.n_slow * n_inputs
+        hessian = np.zeros((n_slow + fast.shape[1],) * 2)
+        # Mean of the products of waves less the product of their means; of the fast waves with the column of ones only.
+        slow_means = rows_of_products(P @ slow, F)
+        fast_means = (P @ fast) * F[:, -1:]
+        by_rank = rows_of_products(F, F).T @ P
+        products = (by_rank @ rows_of_products(slow, slow)).reshape(n_inputs, n_inputs, self.n_slow, self.n_slow)
+        hessian[:n_slow, :n_slow] = products.transpose(2, 0, 3, 1).reshape(n_slow, n_slow) - slow_means.T @ slow_means
+        with_ones = by_rank[-n_inputs:]
+        products = (with_ones @ rows_of_products(slow, fast)).reshape(n_inputs, self.n_slow, fast.shape[1])
+        hessian[:n_slow, n_slow:] = products.transpose(1, 0, 2).reshape(n_slow, fast.shape[1]) - slow_means.T @ fast_means
+        hessian[n_slow:, :n_slow] = hessian[:n_slow, n_slow:].T
+        hessian[n_slow:, n_slow:] = (fast.T * with_ones[-1]) @ fast - fast_means.T @ fast_means
         hessian *= n_rows / len(rows)
-        hessian += np.kron(np.eye(n_free) - 1 / (n_free + 1), np.diag(self.pull)) + 1e-9 * n_rows * np.eye(len(hessian))
-        return np.asarray(hessian)
+        hessian[np.arange(n_slow), np.arange(n_slow)] += np.tile(self.pull, self.n_slow)
+        return np.asarray(hessian + 1e-9 * n_rows * np.eye(len(hessian)))
 
     def sample(self) -> NDArray[np.intp]:
         return np.random.default_rng(0).choice(len(self.F), self.SAMPLE, replace=False)
 
     def minimum(self) -> Floats:
         """Newton's method, first on a sample of the rows, which settles all but the last digits at little cost."""
-        W = np.zeros((self.F.shape[1], len(self.present)))
+        T = np.zeros((self.F.shape[1], self.waves.shape[1]))
         n_rows = len(self.F)
         if n_rows > 2 * self.SAMPLE:
             some, share = self.sample(), self.SAMPLE / n_rows
-            sample = replace(self, F=self.F[some], target=self.target[some], weights=self.weights[some], pull=share * self.pull)
-            if np.all(sample.target.any(axis=0)):
-                W = sample.minimum()
-        value, P = self.objective(W)
+            sample = replace(self, F=self.F[some], ranks=self.ranks[some], weights=self.weights[some], pull=share * self.pull)
+            if len(np.unique(sample.ranks)) == len(self.present):
+                T = sample.minimum()
+        value, P = self.objective(T)
         for _ in range(self.MAX_STEPS):
-            gradient = self.gradient(P) + self.pulled(W)
-            step: Floats = -np.linalg.solve(self.curvature(W), self.flat(gradient)).astype(np.float64)
+            gradient = self.gradient(P) + self.pulled(T)
+            step: Floats = -np.linalg.solve(self.curvature(T), self.flat(gradient)).astype(np.float64)
             before = value
             while True:  # halve until it helps; far from the minimum a full step may overshoot
-                trial = self.stepped(W, step)
+                trial = self.stepped(T, step)
                 value, P = self.objective(trial)
                 if value <= before or np.max(np.abs(step)) < 1e-9:
                     break
                 step /= 2
-            W = trial
+            T = trial
             if before - value <= self.ENOUGH * n_rows:
                 break
-        return W
+        return T
 
 
 @dataclass(frozen=True)
@@ -168,9 +224,16 @@ class Multinomial:
         return scores
 
     @classmethod
+    def problem(
+        cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int, weights: Floats | None = None
+    ) -> LogisticProblem:
+        straight = averaged(scores, n_ranks)
+        return LogisticProblem.of(cls.inputs(straight), ranks, n_ranks, straight.shape[1], weights)
+
+    @classmethod
     def fit(cls, scores: NDArray[Any], ranks: NDArray[np.int32], n_ranks: int) -> Self:
-        problem = LogisticProblem.of(cls.inputs(scores), ranks, n_ranks, scores.shape[1])
         with one_thread():
+            problem = cls.problem(scores, ranks, n_ranks)
             return cls(problem.unscaled(problem.minimum(), n_ranks))
 
     @classmethod
@@ -181,25 +244,27 @@ class Multinomial:
 
         Those are one Newton step away from the first: removing a part adds its gradient, and takes its share of the curvature.
         """
-        inputs = cls.inputs(np.concatenate(scores))
         of_rows = None if weights is None else np.concatenate(weights)
-        problem = LogisticProblem.of(inputs, np.concatenate(ranks), n_ranks, scores[0].shape[1], of_rows)
-        with one_thread():
-            W = problem.minimum()
-            factor: Floats = np.linalg.inv(problem.curvature(W)).astype(np.float64)
         ends = np.cumsum([len(part) for part in scores])
         left_out = []
-        for first, last in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
-            part = slice(first, last)
-            gradient = problem.gradient(softmax(problem.F[part] @ W), part)
-            share = 1 - problem.weights[part].sum() / ends[-1]
-            step: Floats = factor @ problem.flat(gradient) / float(max(share, 0.1))
-            left_out.append(cls(problem.unscaled(problem.stepped(W, step), n_ranks)))
-        return cls(problem.unscaled(W, n_ranks)), left_out
+        with one_thread():
+            problem = cls.problem(np.concatenate(scores), np.concatenate(ranks), n_ranks, of_rows)
+            T = problem.minimum()
+            factor: Floats = np.linalg.inv(problem.curvature(T)).astype(np.float64)
+            for first, last in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
+                part = slice(first, last)
+                gradient = problem.gradient(problem.probabilities(T, part), part)
+                share = 1 - problem.weights[part].sum() / ends[-1]
+                step: Floats = factor @ problem.flat(gradient) / float(max(share, 0.1))
+                left_out.append(cls(problem.unscaled(problem.stepped(T, step), n_ranks)))
+            return cls(problem.unscaled(T, n_ranks)), left_out
 
     def probabilities(self, scores: NDArray[Any]) -> Floats:
-        scores = np.clip(scores, -FARTHEST, FARTHEST)
-        return softmax(self.inputs(scores) @ self.weights[:-1] + self.weights[-1])
+        inputs = self.inputs(np.clip(scores, -FARTHEST, FARTHEST))
+        if inputs.shape[1] != len(self.weights) - 1:  # always so for many ranks, but not in the files of older versions
+            inputs = self.inputs(averaged(np.clip(scores, -FARTHEST, FARTHEST), self.weights.shape[1]))
+        with one_thread():
+            return softmax(inputs @ self.weights[:-1] + self.weights[-1])
 
 
 @dataclass(frozen=True)

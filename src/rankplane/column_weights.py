@@ -40,7 +40,7 @@ def telling_weights(X: Any, rank_numbers: NDArray[np.int32], n_ranks: int, is_us
     ratios = np.log((above + 1) / (above + 1).sum(axis=0)) - np.log((below + 1) / (below + 1).sum(axis=0))
     weights = BASE + np.sqrt(np.mean(ratios**2, axis=1))
     squares = np.asarray((X.multiply(X) if sp.issparse(X) else np.square(X)).sum(axis=0), dtype=np.float64).ravel()
-    before, after = squares.sum(), squares @ weights**2
+    before, after = squares.sum(), np.sum(squares * weights**2)  # not by the threads of a linear algebra library
     return np.asarray(weights * np.sqrt(before / after) if after > 0 else weights, dtype=X.dtype)
 
 

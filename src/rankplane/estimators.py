@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankplane import rankers, tables
-from rankplane.ordinal import LinearOrdinal, model
+from rankplane.docstrings import model
+from rankplane.ordinal import LinearOrdinal
 from rankplane.rankers import Ranks, Scores
 from rankplane.tables import Table
 

@@ -1,4 +1,4 @@
-"""What the ordinal models share: parameters and their docs, checks, labels, the solve, scores, probabilities, explanations.
+"""What the ordinal models share: parameters, checks, labels, the solve, scores, probabilities, explanations.
 
 ``fit`` is checks, then ``solve_planes``, then the compiled core.
 """
@@ -7,17 +7,16 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Real
-from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankplane import decisions, tables, validation
+from rankplane import decisions, rankers, tables, validation
+from rankplane.blas import one_thread
 from rankplane.calibration import Curved
 from rankplane.column_weights import scale_columns, telling_weights
 from rankplane.explanations import Explanation, TopFeatures, explain_rows, top_columns
@@ -28,79 +27,10 @@ from rankplane.progress import solve_progress
 from rankplane.rankers import Ranks, Scores
 from rankplane.solve import OnReport, Options, solve_planes
 from rankplane.tables import Table
+from rankplane.validation import OnlyIf, only_if
 
 LOSSES = ("hinge", "squared_hinge")
 BLOCK = 32  # lanes that the core sweeps in one pass
-Model = TypeVar("Model", bound=type)
-
-# One description per parameter, whichever models have it. `model` joins them with the defaults of the signature.
-PARAMETER_DOCS = {
-    "C": "Price of a violated demand, per row. Larger fits the training rows more closely.",
-    "C1": "Price for rows of a plane's own rank, instead of ``C``.",
-    "C2": "Price for rows of the other ranks, instead of ``C``.",
-    "epsilon": "How far from its target a score may be at no price.",
-    "loss": "``'hinge'`` charges violations linearly, ``'squared_hinge'`` by their square.",
-    "ranker": "How scores become ranks: ``'ordered'`` counts the boundaries ``f_k + f_{k+1} > 0``, ``'nearest'`` takes the plane "
-    "of smallest ``|f_k|``.",
-    "fit_intercept": "Give each plane a bias, penalised like the weight of a column of ones.",
-    "ranks": "The labels, lowest first. Needed for text labels, whose alphabetical order would mean nothing; numbers are sorted, "
-    "an ordered categorical brings its order. Ranks that do not occur in the training data are allowed.",
-    "class_weight": "Factors on ``C`` by label, or ``'balanced'`` for factors inversely proportional to frequency.",
-    "solver": "``'dcd2'`` has one dual variable per row and plane; ``'dcd1'``, the paper's Algorithm 1, splits those of a plane's "
-    "own rank in two. Same optimum; kept for comparison.",
-    "probability": "Also train planes on folds of the rows, in the same solve, and calibrate probabilities on held-out rows.",
-    "decision": "What ``predict`` answers with: ``'ranker'``, the rule of the model, or with ``probability=True`` the rank of "
-    "least expected cost: ``'mae'`` (median), ``'mse'`` (mean), ``'accuracy'`` (mode), or a matrix ``cost[true, answered]``.",
-    "tol": "A plane is done when the violations of a sweep sum to ``tol`` times those of the first sweep; with a kernel, when "
-    "its duality gap is at most ``tol**2`` times its objective.",
-    "max_iter": "Most sweeps over the data; with a kernel, as many steps as rows are a sweep.",
-    "shrinking": "Leave out rows that look settled, and look at them again before the end.",
-    "n_jobs": "Threads. The result depends on their number, but not on their timing: the same number gives the same bits.",
-    "random_state": "Seed of the order in which rows are visited. ``None`` is a fixed seed.",
-    "verbose": "1 shows a progress bar.",
-    "column_weight": "``'ranks'`` penalises columns less that tell the ranks apart, which predicts better from texts; or a factor "
-    "per column, by which X is multiplied. ``coef_`` is for X as it is given.",
-    "kernel": "``'linear'`` keeps weights and has no limit on rows; ``'rbf'``, ``'poly'``, ``'sigmoid'``, a callable of two sets "
-    "of rows that returns their kernel matrix, or ``'precomputed'``, where X is that matrix, keep training rows, as scikit-learn's "
-    "SVC does.",
-    "gamma": "Of ``'rbf'``, ``'poly'`` and ``'sigmoid'``: a number, ``'scale'`` for one over columns times variance of X, "
-    "``'auto'`` for one over columns.",
-    "degree": "Of ``'poly'``.",
-    "coef0": "What ``'poly'`` and ``'sigmoid'`` add to the inner product.",
-    "cache_size": "Megabytes for rows of the kernel matrix.",
-}
-ATTRIBUTE_DOCS = """
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_ranks,)
-        The labels in rank order.
-    coef_ : ndarray of shape (n_planes, n_columns)
-        Weights; a single row for models with one direction. Linear models only.
-    support_, support_vectors_, dual_coef_ :
-        With a kernel, in place of weights: which training rows any plane rests on, these rows, and how much of each one's kernel
-        function every plane consists of, shape (n_planes, n_support). ``precomputed`` keeps no rows.
-    gamma_ : float
-        With a kernel that has one, the number that ``gamma`` stands for.
-    intercept_ : ndarray
-        One bias per plane; for threshold models, one per boundary.
-    calibrator_, conformity_ :
-        With ``probability=True``, what turns scores into probabilities, and what rank sets are cut by.
-    n_iter_, dual_objective_, duality_gap_, n_support_ : ndarray of shape (n_planes,)
-        Sweeps made; minimum of the dual, with the bias inside ``w``; how far at most the objective is from its optimum; rows whose
-        dual variable is not zero.
-"""
-
-
-@dataclass_transform(kw_only_default=False)
-def model(cls: Model) -> Model:
-    """Make a class with annotated defaults an estimator: an ``__init__`` that stores them, and a docstring that lists them."""
-    cls = cast(Model, dataclass(eq=False, repr=False)(cls))
-    lines = ["", "    Parameters", "    ----------"]
-    for name, parameter in inspect.signature(cls).parameters.items():
-        lines += [f"    {name} : default={parameter.default!r}", f"        {PARAMETER_DOCS[name]}"]
-    summary, example = (cls.__doc__ or "").split("    Examples\n", 1)
-    cls.__doc__ = summary.rstrip() + "\n" + "\n".join(lines) + "\n" + ATTRIBUTE_DOCS + "\n    Examples\n" + example
-    return cls
 
 
 @dataclass(frozen=True)
@@ -153,18 +83,10 @@ class Problem:
         return FoldProblem(X, table, self.table_rows, self.row_weights, folds, options, keeps_all=keeps_all, evens_out=evens_out)
 
 
-def check_gamma(name: str, value: Any) -> Any:
-    if isinstance(value, str) and value in ("scale", "auto"):
-        return value
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ValueError(f"{name} must be 'scale', 'auto' or a positive number. Got {value!r}.")
-    return value
-
-
-def has_probability(estimator: Any) -> bool:
+def has_probability(estimator: Any) -> None:
     if not estimator.probability:
-        raise AttributeError(f"{type(estimator).__name__} has probabilities only with probability=True.")
-    return True
+        name = type(estimator).__name__
+        raise AttributeError(f"{name} has no probabilities: make it with {name}(probability=True) and fit it again.")
 
 
 @dataclass(eq=False, repr=False)
@@ -240,7 +162,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "probability": validation.check_bool,
             "verbose": validation.check_non_negative,
             "kernel": lambda name, value: callable(value) or validation.check_choice(name, value, KERNELS),
-            "gamma": check_gamma,
+            "gamma": validation.check_gamma,
             "degree": validation.check_non_negative,
             "coef0": validation.check_number,
             "cache_size": validation.check_positive,
@@ -331,7 +253,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"y must hold at least two different ranks; a model can't be trained on one class. Got only {order[numbers[0]]!r}."
             )
-        if not (isinstance(self.decision, str) and self.decision == "ranker"):
+        if self._decides_by_cost:
             decisions.cost_matrix(self.decision, len(order))
             if not self.probability:
                 raise ValueError(f"decision must be 'ranker' unless probability=True. Got {self.decision!r}.")
@@ -398,7 +320,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _kernel_scores(self, X: Any, n_threads: int) -> NDArray[np.float64]:
         if self.kernel == "precomputed":
-            return np.asarray(X[:, self.support_] @ self.dual_coef_.T, dtype=np.float64)
+            with one_thread():
+                return np.asarray(X[:, self.support_] @ self.dual_coef_.T, dtype=np.float64)
         kernel = Kernel(self.kernel, getattr(self, "gamma_", 1.0), self.degree, self.coef0)
         support = FixedRows(kernel, self.support_vectors_)
         return kernel_scores(support, X.astype(support.rows.dtype, copy=False), self.dual_coef_.T, n_threads)
@@ -406,19 +329,41 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The rank of each row, by ``decision``."""
         check_is_fitted(self)
-        n_ranks = len(self.classes_)
-        if isinstance(self.decision, str) and self.decision == "ranker":
-            return np.asarray(self.classes_[self._rank(self.plane_scores(X), n_ranks)])
-        cost = decisions.cost_matrix(self.decision, n_ranks)
-        return np.asarray(self.classes_[decisions.least_cost(self.predict_proba(X), cost)])
+        return np.asarray(self.classes_[self._answers(self.plane_scores(X))])
 
-    @available_if(has_probability)  # type: ignore[untyped-decorator]
+    def _answers(self, plane_scores: Scores) -> Ranks:
+        if not self._decides_by_cost:
+            return self._rank(plane_scores, len(self.classes_))
+        return np.asarray(np.argmin(self._expected_cost(plane_scores), axis=1))
+
+    @property
+    def _decides_by_cost(self) -> bool:
+        return not (isinstance(self.decision, str) and self.decision == "ranker")
+
+    def _expected_cost(self, plane_scores: Scores) -> NDArray[np.float64]:
+        """Of answering with each rank, by the calibrated probabilities."""
+        return self.calibrator_.probabilities(plane_scores) @ decisions.cost_matrix(self.decision, len(self.classes_))
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """How each row leans to every rank, shape (n_rows, n_ranks), largest for the predicted one: minus the expected cost of an
+        answer, or with ``decision="ranker"`` minus the scores of the boundaries between it and the predicted one.
+
+        With two ranks a single column that is positive for the higher one, as scikit-learn has it.
+        """
+        check_is_fitted(self)
+        found = self.plane_scores(X)
+        boundaries = self._boundaries(found, len(self.classes_), is_score=True)
+        by_cost = self._decides_by_cost
+        leanings: Scores = -self._expected_cost(found) if by_cost else rankers.leanings(boundaries, self._answers(found))
+        return leanings[:, 1] - leanings[:, 0] if len(self.classes_) == 2 else leanings
+
+    @only_if(has_probability)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the ranks, shape (n_rows, n_ranks), columns in rank order. Needs ``probability=True``."""
         check_is_fitted(self)
         return self.calibrator_.probabilities(self.plane_scores(X))
 
-    @available_if(has_probability)  # type: ignore[untyped-decorator]
+    @only_if(has_probability)
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Sets of neighbouring ranks that hold the true one with the asked probability. Needs ``probability=True``.
 
@@ -433,8 +378,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(coverage, bool) or not isinstance(coverage, float) or not 0 < coverage < 1:
             raise ValueError(f"coverage must be a number between 0 and 1. Got {coverage!r}.")
-        probabilities = self.predict_proba(X)
-        return decisions.rank_sets(probabilities, decisions.conformal_threshold(self.conformity_, coverage))
+        return decisions.rank_sets(self.predict_proba(X), decisions.conformal_threshold(self.conformity_, coverage))
 
     def boundary_planes(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Weights ``(n_columns, n_ranks - 1)`` and offsets of the boundaries between neighbouring ranks, positive above."""
@@ -457,8 +401,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def top_features(self, feature_names: Any = None, n: int = 10) -> list[TopFeatures]:
         """For each boundary between neighbouring ranks, the columns of largest weight on either side."""
-        weights, _ = self.boundary_planes()
-        return top_columns(weights, self.classes_, self._names(feature_names), validation.check_count("n", n))
+        names, n = self._names(feature_names), validation.check_count("n", n)
+        return top_columns(self.boundary_planes()[0], self.classes_, names, n)
 
     def _names(self, feature_names: Any) -> Any:
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
@@ -480,6 +424,9 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:
         if name == "coef_" and "dual_coef_" in self.__dict__:
             raise AttributeError(f"coef_ needs a linear model: there are no weights of columns with kernel={self.kernel!r}.")
+        method = inspect.getattr_static(type(self), name, None)
+        if isinstance(method, OnlyIf):
+            method.check(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:

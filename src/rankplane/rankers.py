@@ -32,3 +32,12 @@ def count(scores: Scores) -> Ranks:
 def rounded(scores: Scores, n_ranks: int) -> Ranks:
     """The rank nearest to a score that counts ranks from 1."""
     return np.clip(np.rint(scores[:, 0]), 1, n_ranks).astype(np.intp) - 1
+
+
+def leanings(boundaries: Scores, ranks: Ranks) -> Scores:
+    """How each row leans to every rank: 0 for its own, for others minus the scores of the boundaries on the way there."""
+    # Never quite zero: a row on a boundary must not lean to two ranks alike.
+    steps = np.maximum(np.abs(boundaries), np.finfo(boundaries.dtype).tiny)
+    way = np.column_stack([np.zeros(len(steps), dtype=steps.dtype), np.cumsum(steps, axis=1)])
+    way -= np.take_along_axis(way, ranks[:, None], axis=1)
+    return np.asarray(-np.abs(way))

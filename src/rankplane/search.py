@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankplane import decisions, validation
@@ -25,18 +24,18 @@ from rankplane.kernels import GAMMA_KERNELS
 from rankplane.metrics import MEASURES, ranked_probability_score
 from rankplane.ordinal import LinearOrdinal, Problem
 from rankplane.progress import search_progress
+from rankplane.validation import only_if
 
 # A tuple: scikit-learn compares defaults with ==, which an array does not answer with one word.
 DEFAULT_CS = tuple(float(2.0**k) for k in range(-5, 6))
 Setting = dict[str, float]
 
 
-def delegated(name: str) -> Callable[[Any], bool]:
-    """For ``available_if``: the search has a method if its estimator has."""
+def delegated(name: str) -> Callable[[Any], None]:
+    """The search has a method if its estimator has."""
 
-    def check(search: Any) -> bool:
+    def check(search: Any) -> None:
         getattr(search.best_estimator_ if hasattr(search, "best_estimator_") else search.estimator, name)
-        return True
 
     return check
 
@@ -284,22 +283,27 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         results["fit_time"] = np.array([point.seconds for point in points])
         return results
 
-    @available_if(delegated("predict"))  # type: ignore[untyped-decorator]
+    @only_if(delegated("predict"))
     def predict(self, X: Any) -> NDArray[Any]:
         """The rank of each row, by the best estimator."""
         return self._best().predict(X)
 
-    @available_if(delegated("plane_scores"))  # type: ignore[untyped-decorator]
+    @only_if(delegated("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """How each row leans to every rank, by the best estimator."""
+        return self._best().decision_function(X)
+
+    @only_if(delegated("plane_scores"))
     def plane_scores(self, X: Any) -> NDArray[Any]:
         """Scores of the best estimator's planes."""
         return self._best().plane_scores(X)
 
-    @available_if(delegated("predict_proba"))  # type: ignore[untyped-decorator]
+    @only_if(delegated("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the ranks, by the best estimator."""
         return np.asarray(self._best().predict_proba(X))
 
-    @available_if(delegated("predict_set"))  # type: ignore[untyped-decorator]
+    @only_if(delegated("predict_set"))
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Sets of ranks, by the best estimator."""
         return np.asarray(self._best().predict_set(X, coverage))

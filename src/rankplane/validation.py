@@ -1,7 +1,8 @@
 """Checks of what users pass in. Every message names the parameter, the rule and the value, in one sentence."""
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from numbers import Integral, Real
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,28 @@ from sklearn.utils.validation import column_or_1d
 MAX_ROWS = 2**31 - 1
 MAX_THREADS = 256  # each takes memory of its own; more than processors help nobody
 MAX_SEED = 2**32 - 1  # what numpy's and scikit-learn's generators take
+
+
+class OnlyIf:
+    """A method that an object has only while ``check`` does not raise an AttributeError.
+
+    scikit-learn's ``available_if`` does the same, but tells the caller only that there is no such attribute, not what to do.
+    """
+
+    def __init__(self, check: Callable[[Any], None], method: Callable[..., Any]) -> None:
+        self.check = check
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self.method
+        self.check(instance)
+        return MethodType(self.method, instance)
+
+
+def only_if(check: Callable[[Any], None]) -> Callable[[Callable[..., Any]], Any]:
+    return lambda method: OnlyIf(check, method)
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -31,6 +54,14 @@ def check_number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
         raise ValueError(f"{name} must be a finite number. Got {value!r}.")
     return float(value)
+
+
+def check_gamma(name: str, value: Any) -> Any:
+    if isinstance(value, str) and value in ("scale", "auto"):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name} must be 'scale', 'auto' or a positive number. Got {value!r}.")
+    return value
 
 
 def check_count(name: str, value: Any) -> int:
