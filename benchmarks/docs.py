@@ -54,6 +54,13 @@ Seconds are of processor time, all threads together, and include choosing. These
 to three final fits of a rival; `docs/reproduction.md` compares seconds without either.
 """
 
+MANY_RANKS_INTRODUCTION = """## Calibrators of many ranks
+
+`python -m benchmarks.calibrators.many_ranks`: a column of a table, cut into quantiles, predicted from the others by
+NPSVOR with C = 1. *curved* is what the models use: beyond ten ranks neighbouring planes are averaged and weights are
+smooth in the rank. *plain* has a weight per plane and rank and is left out beyond 30 ranks, where it takes minutes.
+*cumulative* has a logistic curve per boundary.
+"""
 CALIBRATORS_INTRODUCTION = """## Calibrators
 
 *multinomial*: logistic regression on all plane scores; *curved*: on the scores and their distances from the planes, what
@@ -316,6 +323,23 @@ def calibrators_section(runs: list[list[Line]]) -> str:
     return "\n".join(parts)
 
 
+def many_ranks_section(runs: list[list[Line]]) -> str:
+    if not runs:
+        return ""
+    rows = [
+        (
+            f"{line['data']['name']}, {line['data']['ranks']} ranks",
+            line["calibrator"],
+            *(number(line["measures"][k], 4) for k in ("log_loss", "rps", "mae")),
+            number(line["seconds"], 2),
+        )
+        for lines in runs
+        for line in lines
+    ]
+    head = ("data", "calibrator", "log loss", "RPS", "MAE", "processor seconds")
+    return f"{MANY_RANKS_INTRODUCTION}\n{origin(runs[-1][-1])}.\n\n{table(head, rows, left=2)}"
+
+
 def coverage_section(lines: list[Line]) -> str:
     """What rank sets promise and hold, a row per data set."""
     promised = sorted({line["coverage"] for line in lines})
@@ -404,6 +428,7 @@ def main(arguments: list[str] | None = None) -> None:
     search = newest(read_lines("search"), lambda line: line["data"]["name"])
     calibrators = newest(read_lines("calibrators"), lambda line: line["data"]["name"])
     coverage = [line for run in newest(read_lines("coverage"), lambda line: line["data"]["name"]) for line in run]
+    many_ranks = newest(read_lines("many_ranks"), lambda line: (line["data"]["name"], line["data"]["ranks"]))
     kernel = read_lines("kernel")
     text = newest([line for line in read_lines("vectorize") if "competitor" in line], lambda line: (line["data"], line["task"]))
     every = [line for run in [*fit, *search, *calibrators] for line in run] + scaling + memory + accuracy + kernel
@@ -424,6 +449,7 @@ def main(arguments: list[str] | None = None) -> None:
         text_section(text),
         kernel_section(kernel),
         calibrators_section(calibrators),
+        many_ranks_section(many_ranks),
         coverage_section(coverage),
         versions_section(every),
     ]
