@@ -25,7 +25,7 @@ from rich.text import Text
 from rankplane import demo, display, modelfile, training, writing
 from rankplane.decisions import set_in_words
 from rankplane.files import is_special
-from rankplane.progress import reading_progress
+from rankplane.progress import reading_progress, working
 from rankplane.reading import Batch, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
 from rankplane.report import write_report
 from rankplane.tabular import CellError
@@ -125,7 +125,7 @@ def train(
         rows.notes["seen_texts"] = len(set(rows.features) & set(test_rows.features) - {""})
     console = Console(quiet=as_json)
     display.show_data(console, file, rows.notes)
-    trained = training.train(rows, inputs, choices, test_rows, int(console.is_terminal and not as_json))
+    trained = training.train(rows, inputs, choices, test_rows, int(sys.stderr.isatty()))
     metadata = {"source": os.path.basename(file), "fingerprint": fingerprint(file)} | trained.metadata
     if test is not None:
         metadata |= {"test": os.path.basename(test), "test_fingerprint": fingerprint(test)}
@@ -134,7 +134,8 @@ def train(
     modelfile.save_model(pipeline, output, compact=None if compact is None else 0.0, metadata=metadata)
     measured_on = f"rows held out of {os.path.basename(file)}" if test is None else f"rows of {os.path.basename(test)}"
     if report:
-        write_report(report, pipeline, modelfile.read_metadata(output), inputs, trained.test, measured_on)
+        with working(sys.stderr.isatty(), "Writing the page"):
+            write_report(report, pipeline, modelfile.read_metadata(output), inputs, trained.test, measured_on)
     if as_json:
         printed({"model": output, **metadata, "telling": [vars(top) for top in training.telling(pipeline, display.N_TERMS)]})
         return
@@ -152,7 +153,7 @@ def in_bytes(n_bytes: int) -> str:
 
 def read_shown(path: str) -> Batch:
     """A whole file, with a bar while it is read."""
-    with reading_progress(sys.stderr.isatty(), f"Reading {path}") as on_read:
+    with reading_progress(sys.stderr.isatty(), f"Reading {os.path.basename(path)}") as on_read:
         return read_all(path, on_read)
 
 
@@ -219,7 +220,7 @@ def predict(
     if has_lines:
         inputs = Inputs(inputs.target, ["text"])
     is_shown = sys.stderr.isatty() and not has_lines and output is not None
-    with reading_progress(is_shown, f"Reading {file}") as on_read, closing(rows_to_rank(file, on_read)) as batches:
+    with reading_progress(is_shown, f"Reading {os.path.basename(file)}") as on_read, closing(rows_to_rank(file, on_read)) as batches:
         ranked = (
             replace(batch, columns=batch.columns | predictions(pipeline, inputs, batch, file, proba, rank_set)) for batch in batches
         )
@@ -288,7 +289,7 @@ def evaluate(
     warn_if_trained_on(model, file, metadata)
     order = pipeline.classes_
     true, predicted = [], []
-    with reading_progress(sys.stderr.isatty(), f"Reading {file}") as on_read:
+    with reading_progress(sys.stderr.isatty(), f"Reading {os.path.basename(file)}") as on_read:
         for batch in read_batches(file, on_read=on_read):
             labels, present = inputs.labels(batch, file)
             training.check_known(labels, [batch.lines[row] for row in present], order, file)
@@ -351,7 +352,8 @@ def report_command(
     pipeline, inputs, metadata = opened_model(model)
     warn_if_trained_on(model, file, metadata)
     rows = rows_to_test(file, inputs, pipeline.classes_)
-    write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
+    with working(sys.stderr.isatty(), "Measuring and writing the page"):
+        write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
     print(f"Written: {output} ({in_bytes(os.path.getsize(output))})")
 
 

@@ -21,6 +21,7 @@ from rankplane.folds import deal
 from rankplane.kernels import GAMMA_KERNELS, gamma_of
 from rankplane.metrics import MEASURES
 from rankplane.ordinal import LinearOrdinal
+from rankplane.progress import working
 from rankplane.reading import LABEL, Batch, InputError, widened
 from rankplane.search import DEFAULT_CS, CSearchCV
 from rankplane.tabular import ColumnEncoder, is_missing, is_number
@@ -341,14 +342,17 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     answers: dict[str, Any] = {}
     if choices.compact is not None:
         # Measured before and after, since what is kept is what is to be measured.
-        answers["before compacting"] = pipeline.predict(test.features) if len(test.labels) else None
+        with working(bool(verbose), "Measuring"):
+            answers["before compacting"] = pipeline.predict(test.features) if len(test.labels) else None
         data["dropped_columns"] = modelfile.compact_model(estimator, choices.compact)
+    with working(bool(verbose), "Measuring"):
+        metrics = measured(pipeline, test, train_rows.labels, answers) if len(test.labels) else None
     metadata: dict[str, Any] = {
         "inputs": asdict(inputs),
         "choices": asdict(choices) | {"C": float(estimator.C), "gamma": searching.best_params_.get("gamma")},
         "data": data,
         "search": search | {"best_C": searching.best_C_} if choices.C is None else None,
-        "metrics": measured(pipeline, test, train_rows.labels, answers) if len(test.labels) else None,
+        "metrics": metrics,
     }
     return Trained(pipeline, metadata, test)
 
