@@ -104,6 +104,21 @@ def train(
             metavar="BOUND", help="Write a smaller file: round and drop weights; no score of a text changes by more than this."
         ),
     ] = None,
+    ngrams: Annotated[
+        str | None, typer.Option(metavar="RANGE", help="Words, or characters, that make a column: 1-2 for single ones and pairs.")
+    ] = DEFAULTS.ngrams,
+    analyzer: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What columns are made of: word, char, or char_wb, characters within words.")
+    ] = DEFAULTS.analyzer,
+    segmenter: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Find the words of texts without blanks: chinese.")
+    ] = DEFAULTS.segmenter,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WEIGHTS", help="What errors on each rank cost: balanced, so that rare ranks count as much, or 1=2,5=0.5."
+        ),
+    ] = DEFAULTS.class_weight,
     report: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a page about the model, measured on the held-out rows.")
     ] = None,
@@ -111,7 +126,8 @@ def train(
 ) -> None:
     """Train a model on a file of ranked texts or rows, measure it, and write it to one file."""
     start = time.perf_counter()
-    choices = Choices(model, preset, C, decision, 0 if test else holdout, seed, jobs, compact, kernel, gamma)
+    added = {"ngrams": ngrams, "analyzer": analyzer, "segmenter": segmenter, "class_weight": class_weight}
+    choices = Choices(model, preset, C, decision, 0 if test else holdout, seed, jobs, compact, kernel, gamma, **added)
     choices.check()
     check_outputs([output, report], [file, test])
     if report and not test and not holdout:
@@ -119,6 +135,7 @@ def train(
     order = split_names(ranks)
     batch = read_shown(file)
     inputs = Inputs.of(batch, file, target=target, text=text or [], group=group, ranks=order)
+    choices.check_for(inputs)
     rows = training.prepare(batch, file, inputs)
     test_rows = None if test is None else rows_to_test(test, inputs, np.unique(rows.labels) if order is None else np.array(order))
     if test_rows is not None and inputs.kind == "text":
@@ -137,7 +154,14 @@ def train(
         with working(sys.stderr.isatty(), "Writing the page"):
             write_report(report, pipeline, modelfile.read_metadata(output), inputs, trained.test, measured_on)
     if as_json:
-        printed({"model": output, **metadata, "telling": [vars(top) for top in training.telling(pipeline, display.N_TERMS)]})
+        printed(
+            {
+                "warnings": metadata["warnings"],
+                "model": output,
+                **metadata,
+                "telling": [vars(top) for top in training.telling(pipeline, display.N_TERMS)],
+            }
+        )
         return
     display.show_trained(console, pipeline, metadata, measured_on)
     for path in filter(None, [output, report]):
@@ -220,7 +244,10 @@ def predict(
     if has_lines:
         inputs = Inputs(inputs.target, ["text"])
     is_shown = sys.stderr.isatty() and not has_lines and output is not None
-    with reading_progress(is_shown, f"Reading {os.path.basename(file)}") as on_read, closing(rows_to_rank(file, on_read)) as batches:
+    with (
+        reading_progress(is_shown, f"Reading {os.path.basename(file)}") as on_read,
+        closing(rows_to_rank(file, on_read)) as batches,
+    ):
         ranked = (
             replace(batch, columns=batch.columns | predictions(pipeline, inputs, batch, file, proba, rank_set)) for batch in batches
         )
