@@ -6,7 +6,6 @@ Each sentence says what was found, the likely reason, and what to try.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ ANY_BLANKLESS = re.compile(f"[{''.join(letters for letters, _ in BLANKLESS.value
 
 
 class KnownWords:
-    """How many of the words of texts a vectorizer has columns for. Of larger n-grams, if it has no single words."""
+    """How many words of a text a vectorizer has columns for; or of larger terms, if single words are no columns."""
 
     def __init__(self, vectorizer: TextVectorizer) -> None:
         least = resolve(vectorizer.get_params(deep=False)).ngram_range[0]
@@ -53,18 +52,22 @@ class KnownWords:
         return np.diff(before[X.indptr]), np.diff(self.counting.transform(texts).indptr).astype(np.intp)
 
 
-@dataclass
 class Familiarity:
-    """How many texts there are, and of how many less than half of the words are known."""
+    """Looks at texts that a model is given: of how many it knows less than half of the words."""
 
-    words: KnownWords
-    n_texts: int = 0
-    n_strange: int = 0
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.vectorizer = pipeline[0]
+        self.words: KnownWords | None = None
+        self.n_texts = self.n_looked_at = self.n_strange = 0
 
-    def look_at(self, texts: Sequence[str], n_at_most: int = N_SAMPLED) -> "Familiarity":
-        """Look at some of the texts, spread evenly."""
-        if len(texts) and n_at_most > 0:
-            known, counted = self.words.count(texts[:: -(-len(texts) // n_at_most)])
+    def look_at(self, features: Any) -> "Familiarity":
+        """Look at some of the texts, spread evenly, until enough are seen. Tables have no words to know."""
+        n_wanted = N_SAMPLED - self.n_looked_at
+        if isinstance(self.vectorizer, TextVectorizer) and len(features) and n_wanted > 0:
+            self.words = self.words or KnownWords(self.vectorizer)
+            texts = features[:: -(-len(features) // n_wanted)]
+            known, counted = self.words.count(texts)
+            self.n_looked_at += len(texts)
             self.n_texts += int(np.sum(counted > 0))
             self.n_strange += int(np.sum(2 * known < counted))
         return self
@@ -72,10 +75,9 @@ class Familiarity:
     @property
     def finding(self) -> str | None:
         """What is wrong, if most texts are strange to the model."""
-        if 2 * self.n_strange <= self.n_texts:
+        if self.words is None or 2 * self.n_strange <= self.n_texts:
             return None
-        share = self.n_strange / self.n_texts
-        return f"the model knows less than half of the {self.words.noun} in {share:.0%} of the texts"
+        return f"the model knows less than half of the {self.words.noun} in {self.n_strange / self.n_texts:.0%} of the texts"
 
 
 def script_without_blanks(texts: Sequence[str]) -> str | None:
@@ -131,6 +133,6 @@ def likely_reason(pipeline: Pipeline, texts: Sequence[str] | None, trained: NDAr
 
 def find(pipeline: Pipeline, texts: Sequence[str] | None, trained: NDArray[Any], poor_gain: str | None) -> list[str]:
     """What speaks against a model, the likely reason last. ``texts`` are those it was measured on, None for tables."""
-    strange = None if texts is None else Familiarity(KnownWords(pipeline[0])).look_at(texts).finding
+    strange = None if texts is None else Familiarity(pipeline).look_at(texts).finding
     findings = [f"{finding[0].upper()}{finding[1:]}." for finding in (poor_gain, strange) if finding]
     return [*findings, likely_reason(pipeline, texts, trained, strange is not None)] if findings else []

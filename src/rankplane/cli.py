@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rankplane import demo, display, modelfile, training, writing
+from rankplane.cautions import Familiarity, KnownWords
 from rankplane.decisions import set_in_words
 from rankplane.files import is_special
 from rankplane.progress import reading_progress, working
@@ -248,13 +249,23 @@ def predict(
         reading_progress(is_shown, f"Reading {os.path.basename(file)}") as on_read,
         closing(rows_to_rank(file, on_read)) as batches,
     ):
-        ranked = (
-            replace(batch, columns=batch.columns | predictions(pipeline, inputs, batch, file, proba, rank_set)) for batch in batches
-        )
+        familiarity, n_rows = Familiarity(pipeline), 0
+
+        def ranked_batches() -> Iterator[Batch]:
+            nonlocal n_rows
+            for batch in batches:
+                yield replace(batch, columns=batch.columns | predictions(pipeline, inputs, batch, file, proba, rank_set))
+                n_rows += len(batch)
+                if not has_lines:
+                    familiarity.look_at(inputs.features(batch, file))
+
         if not has_lines or output is not None:
-            writing.write_batches(output, ranked)
+            writing.write_batches(output, ranked_batches())
+            warn_if_strange(model, file, familiarity)
+            if output is not None and not is_special(output):
+                print(f"Written: {output} ({n_rows:,} rows, {in_bytes(os.path.getsize(output))})")
             return
-        for batch in ranked:
+        for batch in ranked_batches():
             del batch.columns["text"]
             for values in zip(*batch.columns.values(), strict=True):
                 print("\t".join(map(str, values)))
@@ -305,6 +316,11 @@ def warn_if_trained_on(model: str, file: str, metadata: dict[str, Any]) -> None:
         )
 
 
+def warn_if_strange(model: str, file: str, familiarity: Familiarity) -> None:
+    if familiarity.finding:
+        show_warning(f"{file}: {familiarity.finding}, so answers say little: it may be unlike the texts that {model} was trained on")
+
+
 @app.command()
 def evaluate(
     model: ModelFile,
@@ -315,17 +331,20 @@ def evaluate(
     pipeline, inputs, metadata = opened_model(model)
     warn_if_trained_on(model, file, metadata)
     order = pipeline.classes_
-    true, predicted = [], []
+    true, predicted, familiarity = [], [], Familiarity(pipeline)
     with reading_progress(sys.stderr.isatty(), f"Reading {os.path.basename(file)}") as on_read:
         for batch in read_batches(file, on_read=on_read):
             labels, present = inputs.labels(batch, file)
             training.check_known(labels, [batch.lines[row] for row in present], order, file)
             if len(labels):
                 true.append(labels)
+                features = training.take(inputs.features(batch, file), present)
                 with naming_lines(file, [batch.lines[row] for row in present]):
-                    predicted.append(pipeline.predict(training.take(inputs.features(batch, file), present)))
+                    predicted.append(pipeline.predict(features))
+                familiarity.look_at(features)
     if not true:
         raise InputError(f"{file} has no rows with a rank.")
+    warn_if_strange(model, file, familiarity)
     labels, answers = np.concatenate(true), np.concatenate(predicted)
     metrics = {"rows": len(labels), "model": training.measures(labels, answers, order)}
     matrix = training.confusion(labels, answers, order)
@@ -365,7 +384,10 @@ def explain(
         return
     shares = dict(zip(map(str, pipeline.classes_.tolist()), pipeline.predict_proba(features)[0].tolist(), strict=True))
     boundaries = [vars(boundary) for boundary in training.boundaries_of(pipeline, features)]
-    printed({"prediction": pipeline.predict(features)[0], "probabilities": shares, "boundaries": boundaries})
+    told = {"prediction": pipeline.predict(features)[0], "probabilities": shares, "boundaries": boundaries}
+    if inputs.kind == "text":
+        told["words"] = dict(zip(("known", "all"), (int(n[0]) for n in KnownWords(pipeline[0]).count([text])), strict=True))
+    printed(told)
 
 
 @app.command(name="report")
@@ -379,6 +401,7 @@ def report_command(
     pipeline, inputs, metadata = opened_model(model)
     warn_if_trained_on(model, file, metadata)
     rows = rows_to_test(file, inputs, pipeline.classes_)
+    warn_if_strange(model, file, Familiarity(pipeline).look_at(rows.features))
     with working(sys.stderr.isatty(), "Measuring and writing the page"):
         write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
     print(f"Written: {output} ({in_bytes(os.path.getsize(output))})")
