@@ -9,6 +9,7 @@ class Screen:
     """``ever`` has all that was shown at any time, ``left`` what is on the screen at the end."""
 
     def __init__(self, written: str) -> None:
+        self.written = written
         self.lines, self.row, self.column = [""], 0, 0
         shown = []
         for numbers, order, move, text in CONTROL.findall(written):

@@ -108,6 +108,12 @@ def blank_reason(texts: Sequence[str], vectorizer: Any) -> str | None:
     return f"The texts are {script}, written without blanks between words, so whole clauses count as words. Try {remedy}."
 
 
+def no_columns(vectorizer: Any, texts: Sequence[str]) -> str:
+    """What to say of texts that have no term in common."""
+    found = f"No word is in enough of the {len(texts):,} training texts to learn from."
+    return f"{found} {blank_reason(texts, vectorizer) or ''}".strip()
+
+
 def likely_reason(pipeline: Pipeline, texts: Sequence[str] | None, trained: NDArray[Any], is_strange: bool) -> str:
     """Why a model may be poor, and what to try. ``texts`` is None for tables, ``trained`` has the places of the training ranks."""
     if texts is not None and (reason := blank_reason(texts, pipeline[0])):

@@ -318,7 +318,7 @@ def warn_if_trained_on(model: str, file: str, metadata: dict[str, Any]) -> None:
 
 def warn_if_strange(model: str, file: str, familiarity: Familiarity) -> None:
     if familiarity.finding:
-        show_warning(f"{file}: {familiarity.finding}, so answers say little: it may be unlike the texts that {model} was trained on")
+        show_warning(f"{file}: {familiarity.finding}, so answers say little; it may be unlike what {model} was trained on")
 
 
 @app.command()

@@ -40,11 +40,15 @@ def title(console: Console, words: str) -> None:
     console.print(Text(words, style="bold"))
 
 
-def name_of(label: Any) -> Text:
+def name_of(label: Any, longest: int = LONGEST_NAME) -> Text:
     """A rank; the end of a very long name is left out."""
     shown = Text(str(label))
-    shown.truncate(LONGEST_NAME, overflow="ellipsis")
+    shown.truncate(longest, overflow="ellipsis")
     return shown
+
+
+def boundary_of(found: Boundary | TopFeatures) -> Text:
+    return Text(" | ").join(name_of(label, LONGEST_NAME // 2) for label in (found.lower, found.upper))
 
 
 def show_data(console: Console, source: str, notes: dict[str, Any]) -> None:
@@ -119,7 +123,10 @@ class Listed:
     """Terms one after the other; lines break between them only, unless one alone is too long for a line."""
 
     def __init__(self, terms: Sequence[tuple[str, float]], style: str, *, is_measured: bool) -> None:
-        self.words = [f"{name} {value:+.2f}" if is_measured else name for name, value in terms]
+        shown = [(name, signed(value)) for name, value in terms]
+        self.words = (
+            [f"{name} {value}" for name, value in shown if value != signed(0)] if is_measured else [name for name, _ in shown]
+        )
         self.style = style
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
@@ -143,7 +150,7 @@ def show_terms(console: Console, boundaries: Sequence[TopFeatures]) -> None:
         table.add_column(heading)
     for found in boundaries:
         down, up = Listed(found.down, "red", is_measured=False), Listed(found.up, "green", is_measured=False)
-        table.add_row(Text.assemble(name_of(found.lower), " | ", name_of(found.upper)), down, up)
+        table.add_row(boundary_of(found), down, up)
     console.print(table)
 
 
@@ -155,8 +162,7 @@ def show_boundaries(console: Console, boundaries: Sequence[Boundary]) -> None:
     for found in boundaries:
         rest = round(found.score, 2) - sum(round(value, 2) for value in (found.bias, *(v for _, v in found.up + found.down)))
         down, up = Listed(found.down, "red", is_measured=True), Listed(found.up, "green", is_measured=True)
-        name = Text.assemble(name_of(found.lower), " | ", name_of(found.upper))
-        table.add_row(name, signed(found.bias), down, up, signed(rest), Text(signed(found.score), style="bold"))
+        table.add_row(boundary_of(found), signed(found.bias), down, up, signed(rest), Text(signed(found.score), style="bold"))
     console.print(table)
     console.print(Text("bias + pulls + rest = score; above 0 it speaks for the upper rank", style="dim"))
 
@@ -209,7 +215,8 @@ def show_text(console: Console, pipeline: Pipeline, text: str) -> None:
 def show_confusion(console: Console, matrix: NDArray[np.intp], order: Sequence[Any]) -> None:
     """The whole matrix where it fits, with numbers in place of long names; else a line about each rank."""
     for table in (confusion_table(matrix, order, order), confusion_table(matrix, order, range(1, len(order) + 1))):
-        if console.measure(table).maximum <= console.width:
+        unbounded = console.options.update(max_width=10**6)
+        if Measurement.get(console, unbounded, table).maximum <= console.width:
             title(console, "True ranks by row, predicted ranks by column")
             console.print(table)
             return

@@ -41,11 +41,20 @@ def class_weight(given: str | None, order: Sequence[Any]) -> Any:
     """What the models take: None, "balanced", or weights by label."""
     if given is None or given == "balanced":
         return given
-    label_of = {str(label): label for label in order}
-    # Ranks that are numbers may be written in any way.
-    label_of |= {f"{label:g}": label for label in order if not isinstance(label, str)}
-    by_name = weights_by_name(given)
-    for name in by_name:
-        if name not in label_of:
-            raise InputError(f'--class-weight must name ranks of {", ".join(map(str, order))}. Got "{name}".')
-    return {label_of[name]: weight for name, weight in by_name.items()}
+    by_label: dict[Any, float] = {}
+    for name, weight in weights_by_name(given).items():
+        label = next((label for label in order if is_called(label, name)), None)
+        if label is None or label in by_label:
+            raise InputError(f'--class-weight must name ranks of {", ".join(map(str, order))}, each once. Got "{name}" in {given}.')
+        by_label[label] = weight
+    return by_label
+
+
+def is_called(label: Any, name: str) -> bool:
+    """Whether a rank has this name; one that is a number may be written in any way."""
+    if isinstance(label, str):
+        return label == name
+    try:
+        return bool(float(name) == label)
+    except ValueError:
+        return False

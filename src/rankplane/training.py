@@ -27,6 +27,7 @@ from rankplane.search import DEFAULT_CS, CSearchCV
 from rankplane.tabular import ColumnEncoder, is_missing, is_number
 from rankplane.text import TextVectorizer
 from rankplane.text.settings import ANALYZERS, PRESETS, SEGMENTERS, resolve
+from rankplane.text.vectorizer import NoColumnsError
 from rankplane.validation import MAX_SEED, MAX_THREADS, rank_numbers
 from rankplane.weighing import Weighing, spread_of
 
@@ -332,7 +333,10 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     else:
         train_rows = rows
     step = first_step(inputs, choices, len(train_rows.labels), verbose)
-    X = train_rows.features if step is None else step.fit_transform(train_rows.features)
+    try:
+        X = train_rows.features if step is None else step.fit_transform(train_rows.features)
+    except NoColumnsError:
+        raise InputError(cautions.no_columns(step, train_rows.features)) from None
     order = validation.rank_order(train_rows.labels, inputs.ranks)
     places = rank_numbers(train_rows.labels, order)
     weighing = Weighing(choices.decision, choices.class_weight, order, places)

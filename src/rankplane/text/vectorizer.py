@@ -23,6 +23,10 @@ from rankplane.text.documents import feed
 from rankplane.text.settings import Settings, resolve
 
 
+class NoColumnsError(ValueError):
+    """No term of the documents becomes a column."""
+
+
 class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn documents into a sparse matrix of TF-IDF weights of words and n-grams.
 
@@ -247,7 +251,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         vocabulary.choose_columns(min_n, float(most))
         if vocabulary.n_columns == 0:
-            raise ValueError(
+            raise NoColumnsError(
                 "X must hold terms that min_df, max_df and stop_words leave over: no column remains. "
                 f"Got {n_documents} documents, min_df={settings.min_df}, max_df={settings.max_df}."
             )
