@@ -83,7 +83,10 @@ def test_ranks_that_have_nothing_to_do_with_the_texts(tmp_path, capsys):
 
 
 def test_texts_without_a_word_in_common(tmp_path, capsys):
-    for name, text, advice in (("ids", "x{0}", ""), ("chinese", "这是第{0}部电影", "Try --segmenter chinese or --analyzer char")):
+    for name, text, advice in (
+        ("ids", "x{0}", ""),
+        ("chinese", "这是我看的第{0}部电影", "Try --segmenter chinese or --analyzer char"),
+    ):
         rows = [{"review": text.format(n), "stars": n % 3} for n in range(100)]
         train = ["train", write_csv(tmp_path / f"{name}.csv", rows), "--text", "review", "--target", "stars", "-o", tmp_path / "m"]
         found = complaint(capsys, train)

@@ -21,7 +21,7 @@ FEW_ROWS = 200
 MOST_ROWS = 0.8  # of one rank, which leaves a model little to gain
 # Scripts that put no blanks between words, and how long their runs of letters may be where words were separated all the same.
 BLANKLESS = {
-    "Chinese": ("\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", 4),
+    "Chinese": ("\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", 3),
     "Japanese": ("\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f", 4),
     "Thai": ("\u0e01-\u0e4e", 10),
     "Lao": ("\u0e81-\u0ecd", 10),
