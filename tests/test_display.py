@@ -150,6 +150,15 @@ def test_warnings_come_first(trained):
     assert "Warning" not in shown(display.show_trained, trained.pipeline, trained.metadata, "rows")
 
 
+def test_sentences_and_names_stay_whole_in_a_pipe():
+    console = Console(file=io.StringIO(), width=40)
+    sentence, source = "The model is no better than always answering 4: " * 3, "a/long/name/" * 9
+    display.show_warnings(console, [sentence])
+    display.show_data(console, source, {"rows": 1, "ranks": {"1": 1}, "missing_target": 0})
+    assert sentence.rstrip() in console.file.getvalue()
+    assert source in console.file.getvalue()
+
+
 def test_a_matrix_that_fits_is_shown_whole():
     order, matrix = list(range(1, 6)), np.arange(25).reshape(5, 5)
     story = shown(display.show_confusion, matrix, order)

@@ -166,7 +166,8 @@ def train(
         return
     display.show_trained(console, pipeline, metadata, measured_on)
     for path in filter(None, [output, report]):
-        console.print(Text.assemble("Written: ", (path, "bold"), f" ({in_bytes(os.path.getsize(path))})"))
+        # Whole, however long the name: programs read it too.
+        console.print(Text.assemble("Written: ", (path, "bold"), f" ({in_bytes(os.path.getsize(path))})"), soft_wrap=True)
     console.print(f"{metadata['data']['columns']:,} columns, {time.perf_counter() - start:.1f} s in all.", highlight=False)
 
 

@@ -53,7 +53,7 @@ def boundary_of(found: Boundary | TopFeatures) -> Text:
 
 def show_data(console: Console, source: str, notes: dict[str, Any]) -> None:
     counts = notes["ranks"]
-    console.print(Text.assemble((source, "bold"), f": {notes['rows']:,} rows, {len(counts)} ranks"))
+    console.print(Text.assemble((source, "bold"), f": {notes['rows']:,} rows, {len(counts)} ranks"), soft_wrap=True)
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")
@@ -70,7 +70,8 @@ def show_warnings(console: Console, warnings: Sequence[str]) -> None:
     if warnings:
         console.print()
     for number, warning in enumerate(warnings):
-        console.print(Text.assemble(("Warning: " if number == 0 else "", "bold reverse"), (warning, "bold")))
+        told = Text.assemble(("Warning: " if number == 0 else "", "bold reverse"), (warning, "bold"))
+        console.print(told, soft_wrap=not console.is_terminal)  # whole sentences for whoever searches a log
 
 
 def show_search(console: Console, search: dict[str, Any] | None, gamma: float | None) -> None:
