@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, RedSVM
+from terminal import Screen
 
 MODELS = [NPSVOR, SVC, SVR, SVMOP, RedSVM, SVOR]
 
@@ -60,3 +61,11 @@ def answers_to_ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys):
+    """A function that tells what standard error has shown since the last call, were it a terminal."""
+    for name, value in {"TTY_COMPATIBLE": "1", "TERM": "xterm", "COLUMNS": "100"}.items():
+        monkeypatch.setenv(name, value)
+    return lambda: Screen(capsys.readouterr().err)

@@ -229,9 +229,14 @@ def test_without_refit_there_is_no_prediction(ranked):
         search.predict(ranked[0])
 
 
-def test_verbose_shows_progress(ranked, capsys):
-    CSearchCV(NPSVOR(), Cs=CS, verbose=1).fit(*ranked)
-    assert "CSearchCV(NPSVOR)" in capsys.readouterr().out
+def test_verbose_shows_progress(ranked, terminal):
+    CSearchCV(NPSVOR(probability=True), Cs=CS, verbose=1).fit(*ranked)
+    shown = terminal()
+    for phase in ("Searching NPSVOR", "Measuring folds", "Final fit", "Calibrating"):
+        assert phase in shown.ever
+    assert shown.left == ""
+    CSearchCV(NPSVOR(), Cs=[1.0], verbose=1).fit(*ranked)
+    assert "Searching" not in terminal().ever
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

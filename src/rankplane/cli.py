@@ -23,9 +23,10 @@ from rich.console import Console
 from rich.text import Text
 
 from rankplane import demo, display, modelfile, training, writing
+from rankplane.cautions import Familiarity, KnownWords
 from rankplane.decisions import set_in_words
 from rankplane.files import is_special
-from rankplane.progress import reading_progress
+from rankplane.progress import reading_progress, working
 from rankplane.reading import Batch, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
 from rankplane.report import write_report
 from rankplane.tabular import CellError
@@ -104,6 +105,21 @@ def train(
             metavar="BOUND", help="Write a smaller file: round and drop weights; no score of a text changes by more than this."
         ),
     ] = None,
+    ngrams: Annotated[
+        str | None, typer.Option(metavar="RANGE", help="Words, or characters, that make a column: 1-2 for single ones and pairs.")
+    ] = DEFAULTS.ngrams,
+    analyzer: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What columns are made of: word, char, or char_wb, characters within words.")
+    ] = DEFAULTS.analyzer,
+    segmenter: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Find the words of texts without blanks: chinese.")
+    ] = DEFAULTS.segmenter,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WEIGHTS", help="What errors on each rank cost: balanced, so that rare ranks count as much, or 1=2,5=0.5."
+        ),
+    ] = DEFAULTS.class_weight,
     report: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a page about the model, measured on the held-out rows.")
     ] = None,
@@ -111,7 +127,8 @@ def train(
 ) -> None:
     """Train a model on a file of ranked texts or rows, measure it, and write it to one file."""
     start = time.perf_counter()
-    choices = Choices(model, preset, C, decision, 0 if test else holdout, seed, jobs, compact, kernel, gamma)
+    added = {"ngrams": ngrams, "analyzer": analyzer, "segmenter": segmenter, "class_weight": class_weight}
+    choices = Choices(model, preset, C, decision, 0 if test else holdout, seed, jobs, compact, kernel, gamma, **added)
     choices.check()
     check_outputs([output, report], [file, test])
     if report and not test and not holdout:
@@ -119,13 +136,14 @@ def train(
     order = split_names(ranks)
     batch = read_shown(file)
     inputs = Inputs.of(batch, file, target=target, text=text or [], group=group, ranks=order)
+    choices.check_for(inputs)
     rows = training.prepare(batch, file, inputs)
     test_rows = None if test is None else rows_to_test(test, inputs, np.unique(rows.labels) if order is None else np.array(order))
     if test_rows is not None and inputs.kind == "text":
         rows.notes["seen_texts"] = len(set(rows.features) & set(test_rows.features) - {""})
     console = Console(quiet=as_json)
     display.show_data(console, file, rows.notes)
-    trained = training.train(rows, inputs, choices, test_rows, int(console.is_terminal and not as_json))
+    trained = training.train(rows, inputs, choices, test_rows, int(sys.stderr.isatty()))
     metadata = {"source": os.path.basename(file), "fingerprint": fingerprint(file)} | trained.metadata
     if test is not None:
         metadata |= {"test": os.path.basename(test), "test_fingerprint": fingerprint(test)}
@@ -134,13 +152,22 @@ def train(
     modelfile.save_model(pipeline, output, compact=None if compact is None else 0.0, metadata=metadata)
     measured_on = f"rows held out of {os.path.basename(file)}" if test is None else f"rows of {os.path.basename(test)}"
     if report:
-        write_report(report, pipeline, modelfile.read_metadata(output), inputs, trained.test, measured_on)
+        with working(sys.stderr.isatty(), "Writing the page"):
+            write_report(report, pipeline, modelfile.read_metadata(output), inputs, trained.test, measured_on)
     if as_json:
-        printed({"model": output, **metadata, "telling": [vars(top) for top in training.telling(pipeline, display.N_TERMS)]})
+        printed(
+            {
+                "warnings": metadata["warnings"],
+                "model": output,
+                **metadata,
+                "telling": [vars(top) for top in training.telling(pipeline, display.N_TERMS)],
+            }
+        )
         return
     display.show_trained(console, pipeline, metadata, measured_on)
     for path in filter(None, [output, report]):
-        console.print(Text.assemble("Written: ", (path, "bold"), f" ({in_bytes(os.path.getsize(path))})"))
+        # Whole, however long the name: programs read it too.
+        console.print(Text.assemble("Written: ", (path, "bold"), f" ({in_bytes(os.path.getsize(path))})"), soft_wrap=True)
     console.print(f"{metadata['data']['columns']:,} columns, {time.perf_counter() - start:.1f} s in all.", highlight=False)
 
 
@@ -152,7 +179,7 @@ def in_bytes(n_bytes: int) -> str:
 
 def read_shown(path: str) -> Batch:
     """A whole file, with a bar while it is read."""
-    with reading_progress(sys.stderr.isatty(), f"Reading {path}") as on_read:
+    with reading_progress(sys.stderr.isatty(), f"Reading {os.path.basename(path)}") as on_read:
         return read_all(path, on_read)
 
 
@@ -219,14 +246,27 @@ def predict(
     if has_lines:
         inputs = Inputs(inputs.target, ["text"])
     is_shown = sys.stderr.isatty() and not has_lines and output is not None
-    with reading_progress(is_shown, f"Reading {file}") as on_read, closing(rows_to_rank(file, on_read)) as batches:
-        ranked = (
-            replace(batch, columns=batch.columns | predictions(pipeline, inputs, batch, file, proba, rank_set)) for batch in batches
-        )
+    with (
+        reading_progress(is_shown, f"Reading {os.path.basename(file)}") as on_read,
+        closing(rows_to_rank(file, on_read)) as batches,
+    ):
+        familiarity, n_rows = Familiarity(pipeline), 0
+
+        def ranked_batches() -> Iterator[Batch]:
+            nonlocal n_rows
+            for batch in batches:
+                yield replace(batch, columns=batch.columns | predictions(pipeline, inputs, batch, file, proba, rank_set))
+                n_rows += len(batch)
+                if not has_lines:
+                    familiarity.look_at(inputs.features(batch, file))
+
         if not has_lines or output is not None:
-            writing.write_batches(output, ranked)
+            writing.write_batches(output, ranked_batches())
+            warn_if_strange(model, file, familiarity)
+            if output is not None and not is_special(output):
+                print(f"Written: {output} ({n_rows:,} rows, {in_bytes(os.path.getsize(output))})")
             return
-        for batch in ranked:
+        for batch in ranked_batches():
             del batch.columns["text"]
             for values in zip(*batch.columns.values(), strict=True):
                 print("\t".join(map(str, values)))
@@ -277,6 +317,11 @@ def warn_if_trained_on(model: str, file: str, metadata: dict[str, Any]) -> None:
         )
 
 
+def warn_if_strange(model: str, file: str, familiarity: Familiarity) -> None:
+    if familiarity.finding:
+        show_warning(f"{file}: {familiarity.finding}, so answers say little; it may be unlike what {model} was trained on")
+
+
 @app.command()
 def evaluate(
     model: ModelFile,
@@ -287,17 +332,20 @@ def evaluate(
     pipeline, inputs, metadata = opened_model(model)
     warn_if_trained_on(model, file, metadata)
     order = pipeline.classes_
-    true, predicted = [], []
-    with reading_progress(sys.stderr.isatty(), f"Reading {file}") as on_read:
+    true, predicted, familiarity = [], [], Familiarity(pipeline)
+    with reading_progress(sys.stderr.isatty(), f"Reading {os.path.basename(file)}") as on_read:
         for batch in read_batches(file, on_read=on_read):
             labels, present = inputs.labels(batch, file)
             training.check_known(labels, [batch.lines[row] for row in present], order, file)
             if len(labels):
                 true.append(labels)
+                features = training.take(inputs.features(batch, file), present)
                 with naming_lines(file, [batch.lines[row] for row in present]):
-                    predicted.append(pipeline.predict(training.take(inputs.features(batch, file), present)))
+                    predicted.append(pipeline.predict(features))
+                familiarity.look_at(features)
     if not true:
         raise InputError(f"{file} has no rows with a rank.")
+    warn_if_strange(model, file, familiarity)
     labels, answers = np.concatenate(true), np.concatenate(predicted)
     metrics = {"rows": len(labels), "model": training.measures(labels, answers, order)}
     matrix = training.confusion(labels, answers, order)
@@ -337,7 +385,10 @@ def explain(
         return
     shares = dict(zip(map(str, pipeline.classes_.tolist()), pipeline.predict_proba(features)[0].tolist(), strict=True))
     boundaries = [vars(boundary) for boundary in training.boundaries_of(pipeline, features)]
-    printed({"prediction": pipeline.predict(features)[0], "probabilities": shares, "boundaries": boundaries})
+    told = {"prediction": pipeline.predict(features)[0], "probabilities": shares, "boundaries": boundaries}
+    if inputs.kind == "text":
+        told["words"] = dict(zip(("known", "all"), (int(n[0]) for n in KnownWords(pipeline[0]).count([text])), strict=True))
+    printed(told)
 
 
 @app.command(name="report")
@@ -351,7 +402,9 @@ def report_command(
     pipeline, inputs, metadata = opened_model(model)
     warn_if_trained_on(model, file, metadata)
     rows = rows_to_test(file, inputs, pipeline.classes_)
-    write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
+    warn_if_strange(model, file, Familiarity(pipeline).look_at(rows.features))
+    with working(sys.stderr.isatty(), "Measuring and writing the page"):
+        write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
     print(f"Written: {output} ({in_bytes(os.path.getsize(output))})")
 
 

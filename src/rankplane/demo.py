@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rankplane import datasets, display, modelfile, training
+from rankplane.progress import working
 from rankplane.reading import Batch
 from rankplane.report import write_report
 from rankplane.training import Choices, Inputs
@@ -26,7 +27,7 @@ def rated_texts(console: Console, data_home: str | None) -> datasets.RatedTexts:
         with console.status("Downloading sentences, once"):
             found = datasets.load("sentences", data_home)
     except datasets.OfflineError as error:
-        console.print(Text(f"Offline: {error}. The demo runs on made-up reviews instead.", style="yellow"))
+        console.print(Text(f"Offline: {error}. The demo runs on made-up reviews instead.", style="bold"))
         return datasets.load("generated")
     console.print(Text(STORY))
     return found
@@ -57,7 +58,8 @@ def run(folder: str = ".", data_home: str | None = None, console: Console | None
     display.show_explanation(console, pipeline, "rank", text, [text])
     model, page = os.path.join(folder, MODEL), os.path.join(folder, PAGE)
     modelfile.save_model(pipeline, model, metadata=metadata)
-    write_report(page, pipeline, modelfile.read_metadata(model), inputs, trained.test, measured_on)
+    with working(console.is_terminal, "Writing the page"):
+        write_report(page, pipeline, modelfile.read_metadata(model), inputs, trained.test, measured_on)
     console.print()
     console.print(Text.assemble("A page to open in a browser: ", (page, "bold"), ", the model: ", (model, "bold")))
     console.print(Text(f'Try: rankplane explain {model} "{text}"'))

@@ -2,15 +2,18 @@
 
 import itertools
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
+
+from rankplane.text.settings import Settings, resolve
 
 Pull = tuple[int, int, float]
 TOKEN = re.compile(r"\w+|[^\w\s]")
-LONGEST = 4  # tokens that an n-gram may span, stop words between its words included
+FAINT, STRONG = 0.05, 0.5  # shares of the strongest pull that are not worth a mark, and that are worth two
+LONGEST = 4  # tokens that an n-gram of words may span, stop words between its words included
 
 
 def column_pulls(pipeline: Pipeline, text: str) -> dict[int, float]:
@@ -21,14 +24,27 @@ def column_pulls(pipeline: Pipeline, text: str) -> dict[int, float]:
     return dict(zip(row.indices.tolist(), pulls.tolist(), strict=True))
 
 
+def token_spans(settings: Settings, text: str) -> tuple[list[tuple[int, int]], int]:
+    """Where the pieces are that columns are made of, and how many of them a column may span."""
+    if settings.analyzer == "char":
+        return [(place, place + 1) for place in range(len(text))], settings.ngram_range[1]
+    if settings.analyzer == "char_wb":  # columns end where the word does, and blanks around it count
+        return [match.span() for match in re.finditer(r"\S+", text)], 1
+    if settings.segmenter is None:
+        return [match.span() for match in TOKEN.finditer(text)], LONGEST
+    ends = list(itertools.accumulate(len(word) for word in settings.segmenter(text)))
+    spans = itertools.pairwise([0, *ends])
+    return [span for span in spans if text[slice(*span)].strip()], LONGEST
+
+
 def term_spans(vectorizer: Any, text: str) -> list[tuple[int, int, int]]:
     """``(start, end, column)`` of every n-gram of the text that is a column.
 
     The vectorizer itself is asked, piece by piece, so that stemming, stop words and accents need no second implementation: a
     column that a piece has, and that the piece without its first or last token does not have, spans just that piece.
     """
-    tokens = [match.span() for match in TOKEN.finditer(text)]
-    pieces = [(i, j) for n in range(1, LONGEST + 1) for i, j in zip(range(len(tokens)), range(n, len(tokens) + 1), strict=False)]
+    tokens, longest = token_spans(resolve(vectorizer.get_params(deep=False)), text)
+    pieces = [(i, j) for n in range(1, longest + 1) for i, j in zip(range(len(tokens)), range(n, len(tokens) + 1), strict=False)]
     if not pieces:
         return []
     rows = vectorizer.transform([text[tokens[i][0] : tokens[j - 1][1]] for i, j in pieces])
@@ -44,8 +60,8 @@ def text_pulls(pipeline: Pipeline, text: str) -> list[Pull]:
     """Pieces of the text with their pull; a column that occurs several times shares its pull among the places."""
     pulls = column_pulls(pipeline, text)
     spans = [span for span in term_spans(pipeline[0], text) if span[2] in pulls]
-    columns: NDArray[np.intp] = np.array([column for _, _, column in spans], dtype=np.intp)
-    return [(start, end, pulls[column] / int(np.sum(columns == column))) for start, end, column in spans]
+    n_places = Counter(column for _, _, column in spans)
+    return [(start, end, pulls[column] / n_places[column]) for start, end, column in spans]
 
 
 def shaded(text: str, pulls: list[Pull]) -> list[tuple[str, float]]:
@@ -56,3 +72,19 @@ def shaded(text: str, pulls: list[Pull]) -> list[tuple[str, float]]:
     most = float(np.max(np.abs(strength), initial=0)) or 1.0
     cuts = [0, *(np.flatnonzero(np.diff(strength)) + 1).tolist(), len(text)]
     return [(text[start:end], float(strength[start]) / most) for start, end in itertools.pairwise(cuts) if end > start]
+
+
+def marked(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The pieces with + or - before what pulls up or down, doubled before what pulls strongly: signs that need no colours.
+
+    Within a word, neighbouring pieces that have the same sign share it.
+    """
+    shown: list[tuple[str, float]] = []
+    last = ""
+    for piece, share in pieces:
+        for part in re.findall(r"\s+|\S+", piece):
+            sign = "" if abs(share) <= FAINT else ("+" if share > 0 else "-") * (2 if abs(share) > STRONG else 1)
+            is_new = not part.isspace() and sign != last
+            shown.append((sign + part if is_new else part, share))
+            last = "" if part.isspace() else sign
+    return shown

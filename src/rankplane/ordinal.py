@@ -23,7 +23,7 @@ from rankplane.explanations import Explanation, TopFeatures, explain_rows, top_c
 from rankplane.folds import FoldProblem, Folds, make_folds, walk_folds
 from rankplane.kernels import GAMMA_KERNELS, KERNELS, FixedRows, Gram, Kernel, gamma_of, kernel_scores
 from rankplane.planes import Planes, scores
-from rankplane.progress import solve_progress
+from rankplane.progress import solve_progress, working
 from rankplane.rankers import Ranks, Scores
 from rankplane.solve import OnReport, Options, solve_planes
 from rankplane.tables import Table
@@ -223,7 +223,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 held_out = lanes.held_out()
                 planes = lanes.problem.take_planes(table.shape[2]).for_columns(problem.column_weight)
         self._adopt(problem, planes)
-        self._calibrate(problem, folds, held_out)
+        with working(bool(self.verbose), "Calibrating"):
+            self._calibrate(problem, folds, held_out)
         return self
 
     def _forget(self) -> None:

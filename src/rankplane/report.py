@@ -216,7 +216,8 @@ def command_line(metadata: dict[str, Any]) -> str:
         options["C"] = None  # the search finds it
     if options["test"]:
         options["holdout"] = None
-    words += [word for name, value in options.items() if value is not None for word in (f"--{name}", f"{value}")]
+    given = {name.replace("_", "-"): value for name, value in options.items() if value is not None}
+    words += [word for name, value in given.items() for word in (f"--{name}", f"{value}")]
     return shlex.join([*words, "-o", "model.rankplane"])
 
 

@@ -23,7 +23,7 @@ from rankplane.folds import Folds, FoldScores, make_folds, walk_folds
 from rankplane.kernels import GAMMA_KERNELS
 from rankplane.metrics import MEASURES, ranked_probability_score
 from rankplane.ordinal import LinearOrdinal, Problem
-from rankplane.progress import search_progress
+from rankplane.progress import ProgressBar, search_progress, solve_progress, working
 from rankplane.validation import only_if
 
 # A tuple: scikit-learn compares defaults with ==, which an array does not answer with one word.
@@ -185,7 +185,8 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         settings: list[Setting] = []
         points: list[FoldScores] = []
         n_settings = len(gammas) * sum(len(path) for path in paths)
-        with search_progress(bool(self.verbose), f"CSearchCV({type(model).__name__})", n_settings) as on_setting:
+        name = f"{'Searching' if n_settings > 1 else 'Cross-validating'} {type(model).__name__}"
+        with search_progress(bool(self.verbose), name, n_settings) as on_setting:
             for gamma in gammas:
                 at_gamma = problem.with_gamma(gamma)
                 for path_of_C in paths:
@@ -204,7 +205,9 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
                         make, folds, options, tables, factors, is_shared=not problem.learns_column_weights, on_point=on_point
                     )
 
-        scores = np.array([self._fold_scores(model, problem, folds, point, measure) for point in points])
+        with ProgressBar(self.verbose) as bar:
+            measuring = bar.each("Measuring folds", points)
+            scores = np.array([self._fold_scores(model, problem, folds, point, measure) for point in measuring])
         means = scores.mean(axis=1)
         signed = means if is_greater_better else -means
         # Of equally good ones the smallest: ascending settings and the first maximum.
@@ -228,9 +231,11 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
             # The calibrator learns from scores that a long walk has settled; planes that stop early score differently.
             options = replace(options, tol=0.1 * options.tol)
         problem = problem.with_gamma(self.best_params_.get("gamma"))
-        model._adopt(problem, problem.solve(model._table(problem.n_ranks), options))
+        with solve_progress(bool(self.verbose), "Final fit", options.tol) as on_report:
+            model._adopt(problem, problem.solve(model._table(problem.n_ranks), options, on_report))
         if model.probability:
-            model._calibrate(problem, folds, point.held_out)
+            with working(bool(self.verbose), "Calibrating"):
+                model._calibrate(problem, folds, point.held_out)
         return model
 
     def _measure(self) -> tuple[Callable[[Any, Any], float], bool]:

@@ -15,18 +15,21 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from sklearn.pipeline import Pipeline
 
-from rankplane import modelfile
+from rankplane import cautions, modelfile, parsing, validation
 from rankplane.explanations import Boundary, TopFeatures
 from rankplane.folds import deal
 from rankplane.kernels import GAMMA_KERNELS, gamma_of
 from rankplane.metrics import MEASURES
 from rankplane.ordinal import LinearOrdinal
+from rankplane.progress import working
 from rankplane.reading import LABEL, Batch, InputError, widened
 from rankplane.search import DEFAULT_CS, CSearchCV
 from rankplane.tabular import ColumnEncoder, is_missing, is_number
 from rankplane.text import TextVectorizer
-from rankplane.text.settings import PRESETS
+from rankplane.text.settings import ANALYZERS, PRESETS, SEGMENTERS, resolve
+from rankplane.text.vectorizer import NoColumnsError
 from rankplane.validation import MAX_SEED, MAX_THREADS, rank_numbers
+from rankplane.weighing import Weighing, spread_of
 
 # What predict answers with, and what that means.
 DECISIONS = {
@@ -225,6 +228,7 @@ def hold_out(rows: Rows, share: float, seed: int) -> tuple[NDArray[np.intp], NDA
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
+TEXT_OPTIONS = ("preset", "ngrams", "analyzer", "segmenter")
 GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0)  # on the gamma that goes with the spread of X: texts want less of it at a large C
 
 
@@ -242,12 +246,17 @@ class Choices:
     compact: float | None = None
     kernel: str = "linear"
     gamma: float | None = None
+    ngrams: str | None = None
+    analyzer: str | None = None
+    segmenter: str | None = None
+    class_weight: str | None = None
 
     def check(self) -> None:
         listed: dict[str, Collection[str]] = {"model": modelfile.MODELS, "preset": PRESETS, "decision": DECISIONS}
         listed["kernel"] = ("linear", *GAMMA_KERNELS)
+        listed |= {"analyzer": ANALYZERS, "segmenter": SEGMENTERS}
         for name, choices in listed.items():
-            if getattr(self, name) not in choices:
+            if getattr(self, name) not in (None, *choices):
                 raise InputError(f"--{name} must be one of {', '.join(choices)}. Got {getattr(self, name)}.")
         if not 0 <= self.holdout < 1:
             raise InputError(f"--holdout must be a share from 0 to below 1. Got {self.holdout}.")
@@ -267,6 +276,22 @@ class Choices:
             raise InputError(f"--gamma needs a kernel that has one: --kernel {' or '.join(GAMMA_KERNELS)}.")
         if self.kernel != "linear" and self.compact is not None:
             raise InputError("--compact rounds weights of columns, which only --kernel linear has.")
+        if self.segmenter is not None and self.analyzer not in (None, "word"):
+            raise InputError(f"--segmenter finds words, which --analyzer {self.analyzer} does not use.")
+        parsing.weights_by_name(self.class_weight)
+        resolve(self.vectorizer().get_params(deep=False))  # complains if a segmenter is not installed
+
+    def check_for(self, inputs: Inputs) -> None:
+        """Refuse options about texts where there are none."""
+        asked = [name for name in TEXT_OPTIONS if getattr(self, name) != getattr(Choices(), name)]
+        if asked and inputs.kind != "text":
+            raise InputError(f"--{asked[0]} is about texts: name their columns by --text.")
+
+    def vectorizer(self, **options: Any) -> TextVectorizer:
+        ngrams = parsing.ngram_range(self.ngrams)
+        analyzer = self.analyzer or "word"
+        options |= {"ngram_range": ngrams, "analyzer": analyzer, "segmenter": self.segmenter, "n_jobs": self.jobs}
+        return TextVectorizer(self.preset, **options)
 
     def gammas(self, X: Any) -> list[float] | None:
         """Values to search: as given, or about the one that goes with the spread of X."""
@@ -288,13 +313,14 @@ def first_step(inputs: Inputs, choices: Choices, n_rows: int, verbose: int) -> T
     """What makes columns of the features."""
     if inputs.kind == "text":
         min_df = 1 if n_rows < 50 else None  # of so few texts, every word counts
-        return TextVectorizer(choices.preset, min_df=min_df, n_jobs=choices.jobs, verbose=verbose)
+        return choices.vectorizer(min_df=min_df, verbose=verbose)
     return ColumnEncoder() if inputs.kind == "table" else None
 
 
 def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None, verbose: int = 0) -> Trained:
     """Fit on the training rows; measure on the held-out ones."""
     choices.check()
+    choices.check_for(inputs)
     if test is None:
         training, held = hold_out(rows, choices.holdout, choices.seed)
         if choices.holdout and not len(held):
@@ -307,8 +333,14 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     else:
         train_rows = rows
     step = first_step(inputs, choices, len(train_rows.labels), verbose)
-    X = train_rows.features if step is None else step.fit_transform(train_rows.features)
-    options: dict[str, Any] = {"probability": True, "decision": choices.decision, "ranks": inputs.ranks}
+    try:
+        X = train_rows.features if step is None else step.fit_transform(train_rows.features)
+    except NoColumnsError:
+        raise InputError(cautions.no_columns(step, train_rows.features)) from None
+    order = validation.rank_order(train_rows.labels, inputs.ranks)
+    places = rank_numbers(train_rows.labels, order)
+    weighing = Weighing(choices.decision, choices.class_weight, order, places)
+    options: dict[str, Any] = {"probability": True, "ranks": inputs.ranks} | weighing.options()
     options |= {"random_state": choices.seed, "n_jobs": choices.jobs}
     if choices.kernel != "linear":
         options["kernel"] = choices.kernel
@@ -316,12 +348,11 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
         options["column_weight"] = "ranks"  # what predicts best, as the preset is
     # Copies of a row in other folds would flatter a large C and promise too much, so they stay together here too.
     groups = train_rows.together if len(np.unique(train_rows.together)) < len(train_rows.labels) else None
-    measure = "mae" if choices.decision == "ranker" else choices.decision
     searching = CSearchCV(
         modelfile.MODELS[choices.model](**options),
         Cs=DEFAULT_CS if choices.C is None else [choices.C],
         cv=min(5, len(train_rows.labels)),
-        scoring=measure,
+        scoring=weighing.measure,
         n_jobs=choices.jobs,
         verbose=verbose,
         gammas=choices.gammas(X),
@@ -331,7 +362,8 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     estimator: LinearOrdinal = searching.best_estimator_
     is_shown = [setting.get("gamma") == searching.best_params_.get("gamma") for setting in results["params"]]
     by_C = {name: results[key][is_shown].tolist() for name, key in (("C", "param_C"), ("scores", "mean_test_score"))}
-    search = {"measure": measure} | by_C
+    by_C["spread"] = spread_of(searching)[is_shown].tolist()
+    search = {"measure": weighing.measure} | by_C
     estimator.set_params(verbose=0)
     if isinstance(step, TextVectorizer):
         step.set_params(verbose=0)  # whoever loads the model has not asked for bars
@@ -341,25 +373,35 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     answers: dict[str, Any] = {}
     if choices.compact is not None:
         # Measured before and after, since what is kept is what is to be measured.
-        answers["before compacting"] = pipeline.predict(test.features) if len(test.labels) else None
+        with working(bool(verbose), "Measuring"):
+            answers["before compacting"] = pipeline.predict(test.features) if len(test.labels) else None
         data["dropped_columns"] = modelfile.compact_model(estimator, choices.compact)
+    metrics, measured_on = None, test if len(test.labels) else train_rows
+    with working(bool(verbose), "Measuring"):
+        if len(test.labels):
+            answers = {"model": pipeline.predict(test.features)} | answers
+            metrics = measured(pipeline, test, train_rows.labels, answers)
+            poor = weighing.poor_gain(rank_numbers(test.labels, order), rank_numbers(answers["model"], order))
+        else:
+            poor = weighing.poor_gain_in_folds(searching)
+        warnings = cautions.find(pipeline, measured_on.features if inputs.kind == "text" else None, places, poor)
     metadata: dict[str, Any] = {
+        "warnings": warnings,
         "inputs": asdict(inputs),
         "choices": asdict(choices) | {"C": float(estimator.C), "gamma": searching.best_params_.get("gamma")},
         "data": data,
         "search": search | {"best_C": searching.best_C_} if choices.C is None else None,
-        "metrics": measured(pipeline, test, train_rows.labels, answers) if len(test.labels) else None,
+        "metrics": metrics,
     }
     return Trained(pipeline, metadata, test)
 
 
-def measured(pipeline: Pipeline, test: Rows, train_labels: NDArray[Any], others: dict[str, Any]) -> dict[str, Any]:
-    """All measures on the test rows, of the model, of other answers, and of two that need no model."""
+def measured(pipeline: Pipeline, test: Rows, train_labels: NDArray[Any], answers: dict[str, Any]) -> dict[str, Any]:
+    """All measures on the test rows, of some answers, and of two that need no model."""
     order = pipeline.classes_
     places = np.sort(rank_numbers(train_labels, order))
     answers = {
-        "model": pipeline.predict(test.features),
-        **others,
+        **answers,
         "majority": np.full(len(test.labels), order[np.argmax(np.bincount(places))]),
         "median": np.full(len(test.labels), order[places[len(places) // 2]]),
     }

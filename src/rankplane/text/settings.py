@@ -34,6 +34,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 
+ANALYZERS = ("word", "char", "char_wb")
+SEGMENTERS = ("chinese",)
+
 # The patterns that the compiled tokenizer knows: words of so many characters, and signs that are tokens of their own.
 _NATIVE_PATTERN = re.compile(r"(?:\(\?u\))?\\b\\w((?:\\w)*)\+\\b(?:\|\[([!?#$%&*@]{1,4})\])?")
 
@@ -79,11 +82,11 @@ class Settings:
 def resolve(given: dict[str, Any]) -> Settings:
     """Check the parameters of a TextVectorizer and fill in those left to the preset."""
     _choice(given, "preset", tuple(PRESETS))
-    _choice(given, "analyzer", ("word", "char", "char_wb"))
+    _choice(given, "analyzer", ANALYZERS)
     _choice(given, "strip_accents", (None, "ascii", "unicode"))
     _choice(given, "norm", (None, "l1", "l2"))
     _choice(given, "decode_error", ("strict", "ignore", "replace"))
-    _choice(given, "segmenter", (None, "chinese"))
+    _choice(given, "segmenter", (None, *SEGMENTERS))
     _refuse_what_does_not_apply(given)
     preset = PRESETS[given["preset"]]
     chosen = {name: preset[name] if given[name] is None else given[name] for name in preset}

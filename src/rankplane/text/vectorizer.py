@@ -17,10 +17,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankplane._core import Corpus, Vocabulary
+from rankplane.progress import ProgressBar
 from rankplane.text.code_points import code_points
 from rankplane.text.documents import feed
-from rankplane.text.progress import ProgressBar
 from rankplane.text.settings import Settings, resolve
+
+
+class NoColumnsError(ValueError):
+    """No term of the documents becomes a column."""
 
 
 class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -214,7 +218,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             max_n=settings.ngram_range[1],
             n_threads=settings.n_threads,
         )
-        feed(corpus, X, settings, bar.phase("reading", len(X) if hasattr(X, "__len__") else None))
+        feed(corpus, X, settings, bar.phase("Reading texts", len(X) if hasattr(X, "__len__") else None))
         terms = None
         if settings.stemmer is not None or settings.tokenizer is not None:
             terms = _terms_of(corpus.tokens(), settings)
@@ -243,11 +247,11 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             max_n=max_n,
             min_documents=max(1, math.ceil(least)),
             counts_occurrences=has_limit,
-            on_progress=bar.phase("counting", None),
+            on_progress=bar.phase("Counting terms"),
         )
         vocabulary.choose_columns(min_n, float(most))
         if vocabulary.n_columns == 0:
-            raise ValueError(
+            raise NoColumnsError(
                 "X must hold terms that min_df, max_df and stop_words leave over: no column remains. "
                 f"Got {n_documents} documents, min_df={settings.min_df}, max_df={settings.max_df}."
             )
@@ -276,7 +280,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             idf=self.idf_.astype(np.float32) if settings.use_idf else None,
             norm=settings.norm or "",
             is_learned=is_learned,
-            on_progress=bar.phase("writing", n_documents),
+            on_progress=bar.phase("Making columns", n_documents),
         )
         return _to_csr(parts, n_documents, self._vocabulary.n_columns)
 
@@ -290,7 +294,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n_bits=settings.hashing,
             sublinear_tf=settings.sublinear_tf,
             norm=settings.norm or "",
-            on_progress=bar.phase("writing", n_documents),
+            on_progress=bar.phase("Making columns", n_documents),
         )
         return _to_csr(parts, n_documents, 2**settings.hashing)
 

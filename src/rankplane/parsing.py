@@ -1,0 +1,60 @@
+"""Options that hold several values in one word: ``--ngrams 1-2``, ``--class-weight 1=2,5=0.5``."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rankplane.reading import InputError
+
+
+def ngram_range(given: str | None) -> tuple[int, int] | None:
+    """``1-2`` as a pair; ``3`` is the pair of 3 and 3."""
+    if given is None:
+        return None
+    found = re.fullmatch(r"\s*([0-9]{1,3})\s*(?:-\s*([0-9]{1,3})\s*)?", given)
+    pair = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 1 <= pair[0] <= pair[1]:
+        raise InputError(f"--ngrams must be a least and a largest number, as 1-2. Got {given}.")
+    return pair
+
+
+def weights_by_name(given: str | None) -> dict[str, float]:
+    """``1=2,5=0.5`` as a mapping; empty for "balanced" and for nothing."""
+    found: dict[str, float] = {}
+    for part in given.split(",") if given not in (None, "balanced") else ():
+        name, _, number = (word.strip() for word in part.rpartition("="))
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = np.nan
+        if not name or not 0 < weight < np.inf or name in found:
+            raise InputError(
+                f'--class-weight must be balanced, or different ranks with positive numbers, as 1=2,5=0.5. Got "{part}" in {given}.'
+            )
+        found[name] = weight
+    return found
+
+
+def class_weight(given: str | None, order: Sequence[Any]) -> Any:
+    """What the models take: None, "balanced", or weights by label."""
+    if given is None or given == "balanced":
+        return given
+    by_label: dict[Any, float] = {}
+    for name, weight in weights_by_name(given).items():
+        label = next((label for label in order if is_called(label, name)), None)
+        if label is None or label in by_label:
+            raise InputError(f'--class-weight must name ranks of {", ".join(map(str, order))}, each once. Got "{name}" in {given}.')
+        by_label[label] = weight
+    return by_label
+
+
+def is_called(label: Any, name: str) -> bool:
+    """Whether a rank has this name; one that is a number may be written in any way."""
+    if isinstance(label, str):
+        return label == name
+    try:
+        return bool(float(name) == label)
+    except ValueError:
+        return False

@@ -1,0 +1,97 @@
+"""Warnings are true: said when a model knows few words or gains little, and not otherwise."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from rankplane import NPSVOR
+from rankplane.cautions import Familiarity, KnownWords, find, script_without_blanks
+from rankplane.text import TextVectorizer
+
+CHINESE = ["首先你得忍着看完第一遍,觉得不知道在说什么;看了第二遍,觉得好像有点意思", "这部电影真的很好看,五星推荐"]
+
+
+@pytest.mark.parametrize(
+    ("script", "texts"),
+    [
+        ("Chinese", CHINESE),
+        ("Chinese", ["IMAX 版本的画面非常震撼人心,值得一看"]),
+        ("Japanese", ["この映画はとても面白かったです。また見たいと思います。"]),
+        ("Japanese", ["コーヒーメーカーはすばらしい"]),
+        ("Thai", ["หนังเรื่องนี้สนุกมากและนักแสดงเก่งมาก"]),
+        ("Lao", ["ຮູບເງົາເລື່ອງນີ້ດີຫຼາຍ"]),
+        ("Khmer", ["ភាពយន្តនេះល្អណាស់"]),
+        ("Burmese", ["ဒီရုပ်ရှင်ကအရမ်းကောင်းတယ်"]),
+        (None, ["A wonderful film, and I enjoyed every minute of it."]),
+        (None, ["这 部 电影 真的 很 好看 , 五星 推荐"]),  # words are separated already
+        (None, ["이 영화는 정말 재미있었어요"]),
+        (None, ["यह फिल्म बहुत अच्छी है"]),
+        (None, ["Великолепный фильм, всем советую"]),
+        (None, ["A film called 首先你得忍着看完第一遍, which I have not seen but would like to see very much"]),
+        (None, [""]),
+        (None, []),
+    ],
+)
+def test_scripts_without_blanks(script, texts):
+    assert script_without_blanks(texts) == script
+
+
+def test_known_words_are_counted():
+    vectorizer = TextVectorizer(min_df=1).fit(["good screen", "bad screen!"])
+    known, counted = KnownWords(vectorizer).count(["good bad good film", "", "!", "nothing here", "screen"])
+    assert known.tolist() == [2, 0, 1, 0, 1]
+    assert counted.tolist() == [3, 0, 1, 2, 1]
+    known, counted = KnownWords(vectorizer).count(["", "nothing"])
+    assert (known.tolist(), counted.tolist()) == ([0, 0], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("options", "noun", "expected"),
+    [
+        ({"ngram_range": (2, 2)}, "terms", (1, 2)),
+        ({"analyzer": "char", "ngram_range": (1, 2)}, "characters", (9, 11)),
+        ({"preset": "paper", "min_df": 1, "max_df": 1.0}, "words", (2, 3)),
+    ],
+)
+def test_what_counts_as_a_word(options, noun, expected):
+    words = KnownWords(TextVectorizer(**{"min_df": 1} | options).fit(["good screen", "bad screens"]))
+    assert words.noun == noun
+    known, counted = words.count(["good screen film" if noun != "characters" else "good screen!k"])
+    assert (int(known[0]), int(counted[0])) == expected
+
+
+def fitted(texts, ranks, **options):
+    return make_pipeline(TextVectorizer(min_df=1, **options), NPSVOR(probability=True)).fit(texts, ranks)
+
+
+def test_few_texts_of_many_are_looked_at():
+    pipeline = fitted(["good screen", "bad screen"] * 10, [1, 2] * 10)
+    watch = Familiarity(pipeline)
+    for _ in range(5):
+        watch.look_at(["unknown words only"] * 700)
+    assert watch.n_looked_at <= 1000
+    assert watch.finding == "the model knows less than half of the words in 100% of the texts"
+    assert Familiarity(pipeline).look_at(["good screen"] * 3 + ["unknown words"] * 2).finding is None
+    assert Familiarity(pipeline).look_at(["", "..."]).finding is None  # nothing to know
+    assert Familiarity(pipeline).look_at([]).finding is None
+
+
+def test_the_likely_reason():
+    texts, places = ["good screen", "bad screen"] * 200, np.tile([0, 1], 200)
+    pipeline = fitted(texts, places)
+    assert find(pipeline, texts, places, None) == []
+    poor = "the model is no better"
+    assert find(pipeline, texts, places, poor)[0] == "The model is no better."
+    assert "little to do with the texts" in find(pipeline, texts, places, poor)[-1]
+    assert "only 100 rows" in find(pipeline, texts, places[:100], poor)[-1]
+    assert "90% of the rows have rank 0" in find(pipeline, texts, np.repeat([0, 1], [360, 40]), poor)[-1]
+    unknown = find(pipeline, ["never seen"], places, None)
+    assert unknown[0] == "The model knows less than half of the words in 100% of the texts."
+    assert "--analyzer char_wb" in unknown[1]
+    assert "--segmenter chinese or --analyzer char --ngrams 1-3" in find(pipeline, CHINESE, places, None)[-1]
+    # Who takes characters already is not told to take characters.
+    by_character = fitted(CHINESE * 200, places, analyzer="char")
+    assert find(by_character, CHINESE, places, None) == []
+    assert "little to do with the texts" in find(by_character, CHINESE, places, poor)[-1]
+    table = make_pipeline(NPSVOR().fit(places[:, None], places))
+    assert "--kernel rbf" in find(table, None, places, poor)[-1]
