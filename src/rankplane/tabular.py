@@ -52,7 +52,7 @@ def is_missing(value: Any) -> bool:
     if value is None:
         return True
     differs = value != value  # as NaN and NaT do; the NA of pandas answers with itself
-    return differs is value or (isinstance(differs, bool | np.bool_) and bool(differs))
+    return bool(differs) if isinstance(differs, bool | np.bool_) else differs is value
 
 
 def as_number(value: Any) -> float:
@@ -136,6 +136,9 @@ def values_of(column: Any, name: str) -> NDArray[np.float64] | list[Any]:
         raise ValueError(f"Column {name!r} must be a list of values. Got {column!r}.")
     if not hasattr(column, "__array__"):
         return list(column)
+    # Of a dictionary with gaps, pyarrow makes an array that has none.
+    if hasattr(column, "to_pylist") and "dictionary" in str(column.type):
+        return list(column.to_pylist())
     array = np.asarray(column)
     if array.ndim != 1:
         raise ValueError(f"Column {name!r} must have one dimension. Got an array of shape {array.shape}.")
@@ -339,7 +342,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         given = self.names_ if input_features is None else [str(name) for name in input_features]
         if len(given) != len(self.names_):
             raise ValueError(
-                f"input_features should have length equal to number of features ({len(self.names_)}). Got {len(given)}."
+                f"input_features should have length equal to number of features, {len(self.names_)}. Got {len(given)} names."
             )
         if self._has_names() and given != self.names_:
             raise ValueError("input_features is not equal to feature_names_in_.")
