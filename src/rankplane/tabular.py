@@ -137,7 +137,7 @@ def values_of(column: Any, name: str) -> NDArray[np.float64] | list[Any]:
     if not hasattr(column, "__array__"):
         return list(column)
     # Of a dictionary with gaps, pyarrow makes an array that has none.
-    if hasattr(column, "to_pylist") and "dictionary" in str(column.type):
+    if hasattr(column, "to_pylist") and "dictionary" in str(getattr(column, "type", "")):
         return list(column.to_pylist())
     array = np.asarray(column)
     if array.ndim != 1:
