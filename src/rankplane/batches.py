@@ -11,7 +11,11 @@ MARK = "\ufeff"  # what some programs put at the start of a text file; files tha
 
 
 class InputError(ValueError):
-    """A file that cannot be used, in one sentence."""
+    """A file that cannot be used, in one sentence, whose names and values may come from the file."""
+
+    def __init__(self, sentence: str) -> None:
+        # A terminal takes characters that cannot be printed for commands.
+        super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in sentence))
 
 
 @dataclass(frozen=True)
