@@ -289,6 +289,8 @@ def test_bad_parquet(tmp_path):
     assert complaint(tmp_path, "t.parquet", parquet_bytes(pa.table({}))) == "t.parquet has no rows."
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     assert complaint(tmp_path, "t.parquet", parquet_bytes(twice)) == 't.parquet: column "a" occurs twice.'
+    odd = parquet_bytes(pa.table({"abcd": [1]}), store_schema=False).replace(b"abcd", b"\xed\xff\xff\xff")
+    assert complaint(tmp_path, "t.parquet", odd).startswith("t.parquet is not a parquet file: 'utf-8' codec")
     far = pa.table({"when": pa.array([2**62], pa.timestamp("us"))})
     assert complaint(tmp_path, "t.parquet", parquet_bytes(far)).startswith('t.parquet: column "when" cannot be read: ')
 

@@ -13,7 +13,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -218,7 +218,7 @@ def parquet_batches(file: BinaryIO, path: str, size: int, on_read: OnRead | None
                 on_read(row / table.metadata.num_rows)
         if row == 0:
             yield Batch({name: [] for name in names}, [], schema=schema)
-    except arrow.ArrowException as error:
+    except (arrow.ArrowException, UnicodeError) as error:  # names need not be UTF-8
         raise InputError(f"{path} is not a parquet file: {first_line(error)}.") from None
     except OSError as error:
         if error.errno is not None:  # of the file system; what pyarrow cannot read has none
@@ -257,15 +257,12 @@ def svmlight_batches(text: Lines, path: str, size: int) -> Iterator[Batch]:
         try:
             if ":" in parts[0]:
                 raise ValueError("the label is missing")
-            entries = [svmlight_entry(part) for part in parts[1:] if not part.startswith("qid:")]
-            if len(dict(entries)) != len(entries):
-                twice = Counter(column for column, _ in entries).most_common(1)[0][0]
-                raise ValueError(f"column {twice + 1} occurs twice")
+            entries = svmlight_entries([part for part in parts[1:] if not part.startswith("qid:")])
         except ValueError as error:
             raise InputError(f"{path} line {number}: must be svmlight, label column:value ...: {error}.") from None
         labels.append(parts[0])
-        columns += [column for column, _ in entries]
-        values += [value for _, value in entries]
+        columns += entries.keys()
+        values += entries.values()
         starts.append(len(columns))
         lines.append(number)
         if len(labels) == size:
@@ -273,6 +270,23 @@ def svmlight_batches(text: Lines, path: str, size: int) -> Iterator[Batch]:
             labels, starts, columns, values, lines, n_batches = [], [0], [], [], [], n_batches + 1
     if labels or not n_batches:
         yield batch()
+
+
+def svmlight_entries(parts: list[str]) -> dict[int, float]:
+    """Values by column, counted from 0; ``ValueError`` with what is wrong."""
+    cells = [part.partition(":") for part in parts]
+    digits = "".join([column for column, _, _ in cells])
+    # Most lines are good, which can be seen at once; for the others, entry by entry is soon enough.
+    if digits.isascii() and digits.isdigit() and len(digits) < 19 * len(cells):
+        with suppress(ValueError):
+            found = {int(column) - 1: float(value) for column, _, value in cells}
+            if len(found) == len(cells) and min(found) >= 0 and max(found) < MAX_COLUMN and math.isfinite(sum(found.values())):
+                return found
+    entries = [svmlight_entry(part) for part in parts]
+    if len(dict(entries)) != len(entries):
+        twice = Counter(column for column, _ in entries).most_common(1)[0][0]
+        raise ValueError(f"column {twice + 1} occurs twice")
+    return dict(entries)
 
 
 def svmlight_entry(part: str) -> tuple[int, float]:
