@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from fuzz import fuzz_readers
 from rankplane import delimited, reading
 from rankplane.reading import Dialect, InputError, read_all, read_batches
 
@@ -133,7 +134,7 @@ def test_a_field_has_a_longest_length(tmp_path, monkeypatch):
 )
 def test_delimiters_are_noticed_and_can_be_named(name, content, delimiter, shown, tmp_path):
     sentence = complaint(tmp_path, name, content)
-    assert sentence.endswith(f": if its columns are parted by {shown}, use --delimiter {shown}.")
+    assert sentence.endswith(f": if its columns are separated by {shown}, use --delimiter {shown}.")
     if delimiter is not None:
         found = whole(tmp_path, name, content, dialect=Dialect(delimiter)).columns
         assert list(found) == ["text", "stars"]
@@ -357,3 +358,21 @@ def test_batches_are_of_the_asked_size(tmp_path):
         path = tmp_path / name
         path.write_text(("a,b\n" if name == "t.csv" else "") + line * 10)
         assert [len(batch) for batch in reading.read_batches(str(path), 4)] == [4, 4, 2]
+
+
+def mutated(rng, seed):
+    """A seed with some bytes changed, dropped, doubled or put in from those that mean something."""
+    data = bytearray(seed)
+    for _ in range(rng.randint(0, 6)):
+        place = rng.randrange(len(data) + 1)
+        rest = rng.choice([data[place:], data[place + 1 :], data[max(place - 3, 0) :]])
+        data = data[:place] + rng.choice([b"", b'"', b",", b"\r", b"\n", b"\0", b":", b"\xff", b"\xef\xbb\xbf", b"[", b"9"]) + rest
+    return bytes(data)
+
+
+@pytest.mark.parametrize("kind", fuzz_readers.SEEDS)
+def test_only_sentences_come_out(kind):
+    """What the fuzzer looks for, without its eyes."""
+    rng = random.Random(0)
+    for _ in range(1500):
+        fuzz_readers.read(kind, bytes([rng.randrange(256)]) + mutated(rng, rng.choice(fuzz_readers.SEEDS[kind])))

@@ -37,8 +37,8 @@ UsageError: Any = typer.BadParameter.__mro__[2]
 DEFAULTS = Choices()
 STOPPED = 130  # exit code after Ctrl-C, as shells have it
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Delimiter = Annotated[str | None, typer.Option(metavar="CHARACTER", help='What parts the columns of a csv file, as ";" or tab.')]
-Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of text files: latin-1, utf-16, ...; UTF-8 if left out.")]
+Delimiter = Annotated[str | None, typer.Option(metavar="CHARACTER", help='Column separator of csv files, such as ";" or tab.')]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of text files, such as latin-1; UTF-8 if left out.")]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model file that train wrote.")]
 
 

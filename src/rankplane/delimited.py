@@ -163,7 +163,7 @@ def check_delimiter(header: str, row: str | None, delimiter: str, path: str) -> 
             option = "tab" if other == "\t" else f'"{other}"'
             shown = header if len(header) <= 60 else f"{header[:57]}..."
             raise InputError(
-                f'{path} has only one column, "{shown}": if its columns are parted by {option}, use --delimiter {option}.'
+                f'{path} has only one column, "{shown}": if its columns are separated by {option}, use --delimiter {option}.'
             )
 
 
