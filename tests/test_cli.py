@@ -272,11 +272,11 @@ def test_a_file_of_its_own_to_measure_on(reviews, tmp_path, capsys):
 
 BAD_TABLES = {
     "ragged.csv": (b"review,stars\ngood,5\nbad,1,2\n", "ragged.csv line 3: 3 fields, but the header has 2."),
-    "open.csv": (b'review,stars\n"good,5\n', "open.csv line 2: unexpected end of data."),
+    "open.csv": (b'review,stars\n"good,5\n', "open.csv line 2: a quote is opened and never closed."),
     "empty.csv": (b"", "empty.csv is empty."),
     "header.csv": (b"review,stars\n", "header.csv has no rows."),
     "junk.csv": (bytes(range(256)) * 8, "junk.csv is binary, not text."),
-    "latin.csv": ("review,stars\ntrès,5\n".encode("latin-1"), "latin.csv line 2 is not UTF-8 text: convert the file first."),
+    "latin.csv": ("review,stars\ntrès,5\n".encode("latin-1"), "latin.csv line 2 is not UTF-8 text: name its encoding"),
     "word.csv": (b"review,stars\ngood,5\nbad,five\n", 'word.csv line 3: "five" in column "stars" is not a number'),
     "measured.csv": (
         b"review,stars\n" + b"".join(b"good,%d.5\n" % number for number in range(50)),

@@ -27,7 +27,7 @@ from rankplane.cautions import Familiarity, KnownWords
 from rankplane.decisions import set_in_words
 from rankplane.files import is_special
 from rankplane.progress import reading_progress, working
-from rankplane.reading import Batch, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
+from rankplane.reading import Batch, Dialect, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
 from rankplane.report import write_report
 from rankplane.tabular import CellError
 from rankplane.training import DECISIONS, Choices, Inputs, Rows
@@ -38,6 +38,8 @@ UsageError: Any = typer.BadParameter.__mro__[2]
 DEFAULTS = Choices()
 STOPPED = 130  # exit code after Ctrl-C, as shells have it
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Delimiter = Annotated[str | None, typer.Option(metavar="CHARACTER", help='Column separator of csv files, such as ";" or tab.')]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of text files, such as latin-1; UTF-8 if left out.")]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model file that train wrote.")]
 
 
@@ -123,6 +125,8 @@ def train(
     report: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a page about the model, measured on the held-out rows.")
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
     """Train a model on a file of ranked texts or rows, measure it, and write it to one file."""
@@ -134,11 +138,13 @@ def train(
     if report and not test and not holdout:
         raise InputError("--report needs rows to measure on: use --holdout or --test.")
     order = split_names(ranks)
-    batch = read_shown(file)
+    dialect = Dialect(delimiter, encoding)
+    batch = read_shown(file, dialect)
     inputs = Inputs.of(batch, file, target=target, text=text or [], group=group, ranks=order)
     choices.check_for(inputs)
     rows = training.prepare(batch, file, inputs)
-    test_rows = None if test is None else rows_to_test(test, inputs, np.unique(rows.labels) if order is None else np.array(order))
+    known = np.unique(rows.labels) if order is None else np.array(order)
+    test_rows = None if test is None else rows_to_test(test, inputs, known, dialect)
     if test_rows is not None and inputs.kind == "text":
         rows.notes["seen_texts"] = len(set(rows.features) & set(test_rows.features) - {""})
     console = Console(quiet=as_json)
@@ -177,14 +183,14 @@ def in_bytes(n_bytes: int) -> str:
     )
 
 
-def read_shown(path: str) -> Batch:
+def read_shown(path: str, dialect: Dialect) -> Batch:
     """A whole file, with a bar while it is read."""
     with reading_progress(sys.stderr.isatty(), f"Reading {os.path.basename(path)}") as on_read:
-        return read_all(path, on_read)
+        return read_all(path, on_read, dialect)
 
 
-def rows_to_test(path: str, inputs: Inputs, order: Any) -> Rows:
-    batch = read_shown(path)
+def rows_to_test(path: str, inputs: Inputs, order: Any, dialect: Dialect) -> Rows:
+    batch = read_shown(path, dialect)
     labels, present = inputs.labels(batch, path)
     training.check_known(labels, [batch.lines[row] for row in present], order, path)
     if not len(labels):
@@ -230,6 +236,8 @@ def predict(
     rank_set: Annotated[
         float | None, typer.Option("--set", metavar="SHARE", help="Add sets that hold the rank this often, as 0.9.")
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Add the predicted rank to every row, in the order of the rows; files larger than memory are fine."""
     if rank_set is not None and not 0 < rank_set < 1:
@@ -241,6 +249,9 @@ def predict(
         check_outputs([output], [model, file])
     pipeline, inputs, _ = opened_model(model)
     has_lines = file == "-"
+    dialect = Dialect(delimiter, encoding)
+    if has_lines and dialect != Dialect():
+        raise InputError("--delimiter and --encoding are for files: lines of standard input are UTF-8.")
     if has_lines and inputs.kind != "text":
         raise InputError(f"{model} takes columns, not texts, so it cannot read lines of standard input.")
     if has_lines:
@@ -248,7 +259,7 @@ def predict(
     is_shown = sys.stderr.isatty() and not has_lines and output is not None
     with (
         reading_progress(is_shown, f"Reading {os.path.basename(file)}") as on_read,
-        closing(rows_to_rank(file, on_read)) as batches,
+        closing(rows_to_rank(file, on_read, dialect)) as batches,
     ):
         familiarity, n_rows = Familiarity(pipeline), 0
 
@@ -273,9 +284,12 @@ def predict(
             sys.stdout.flush()
 
 
-def rows_to_rank(file: str, on_read: OnRead) -> Generator[Batch]:
+def rows_to_rank(file: str, on_read: OnRead, dialect: Dialect) -> Generator[Batch]:
     """Lines of standard input, or the rows of a file."""
-    yield from line_batches(cast(io.BufferedReader, sys.stdin.buffer)) if file == "-" else read_batches(file, on_read=on_read)
+    if file == "-":
+        yield from line_batches(cast(io.BufferedReader, sys.stdin.buffer))
+    else:
+        yield from read_batches(file, on_read=on_read, dialect=dialect)
 
 
 @contextmanager
@@ -326,6 +340,8 @@ def warn_if_strange(model: str, file: str, familiarity: Familiarity) -> None:
 def evaluate(
     model: ModelFile,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with their true ranks.")],
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     as_json: Json = False,
 ) -> None:
     """Measure a model on a file whose ranks are known."""
@@ -334,7 +350,7 @@ def evaluate(
     order = pipeline.classes_
     true, predicted, familiarity = [], [], Familiarity(pipeline)
     with reading_progress(sys.stderr.isatty(), f"Reading {os.path.basename(file)}") as on_read:
-        for batch in read_batches(file, on_read=on_read):
+        for batch in read_batches(file, on_read=on_read, dialect=Dialect(delimiter, encoding)):
             labels, present = inputs.labels(batch, file)
             training.check_known(labels, [batch.lines[row] for row in present], order, file)
             if len(labels):
@@ -373,7 +389,7 @@ def explain(
     if inputs.kind == "table":
         try:
             record = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
             raise InputError(f'{model} takes columns, so TEXT must be a JSON object such as {{"{inputs.columns[0]}": 1}}.')
@@ -396,12 +412,14 @@ def report_command(
     model: ModelFile,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with their true ranks that the model was not trained on.")],
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to write the page.")],
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Write a page about a model: plots, errors and settings, readable without a network."""
     check_outputs([output], [model, file])
     pipeline, inputs, metadata = opened_model(model)
     warn_if_trained_on(model, file, metadata)
-    rows = rows_to_test(file, inputs, pipeline.classes_)
+    rows = rows_to_test(file, inputs, pipeline.classes_, Dialect(delimiter, encoding))
     warn_if_strange(model, file, Familiarity(pipeline).look_at(rows.features))
     with working(sys.stderr.isatty(), "Measuring and writing the page"):
         write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")

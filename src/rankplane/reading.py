@@ -4,25 +4,28 @@ csv, tsv and json lines are read by the standard library: it needs nothing else 
 complaint is about. Parquet needs pyarrow; .zst needs zstandard or Python 3.14.
 """
 
-import bz2
-import csv
-import difflib
-import gzip
 import hashlib
 import importlib
 import io
 import json
-import lzma
+import math
 import os
-import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 import scipy.sparse as sp
+
+from rankplane.batches import MARK, Batch, InputError, Lines
+from rankplane.delimited import PLAIN, Dialect, csv_batches, decoded_as
+from rankplane.packing import UNPACKERS, UNPACKING_ERRORS, UnpackError, no_text, packed_again
+
+# Users of tables need know one file only.
+__all__ = ["LABEL", "Batch", "Dialect", "InputError", "OnRead", "fingerprint", "format_of", "line_batches"]
+__all__ += ["read_all", "read_batches", "text_batches", "widened"]
 
 BATCH = 8192
 FORMATS = {
@@ -37,33 +40,11 @@ FORMATS = {
     ".libsvm": "svmlight",
 }
 COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
+MAX_DEPTH = 100  # of lists and objects in a line of JSON
+DEEP = f"lists and objects are nested deeper than {MAX_DEPTH} levels"
+MAX_COLUMN = 2**31 - 1  # what column numbers of a matrix can hold
 LABEL = "label"  # the only named column of an svmlight file
 OnRead = Callable[[float], None]  # hears the share of a file that has been read
-
-
-class InputError(ValueError):
-    """A file that cannot be used, in one sentence."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Some rows: named columns, the line that each row ends on, and what only some formats have."""
-
-    columns: dict[str, list[Any]]
-    lines: list[int]
-    matrix: Any = None  # of an svmlight file
-    schema: Any = None  # types of a parquet file's columns
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def column(self, name: str, source: str) -> list[Any]:
-        if name in self.columns:
-            return self.columns[name]
-        near = difflib.get_close_matches(name, self.columns, n=1, cutoff=0.5)
-        known = ", ".join(self.columns) or "none"
-        hint = f'did you mean "{near[0]}"?' if near else f"its columns are {known}."
-        raise InputError(f'{source} has no column "{name}": {hint}')
 
 
 def format_of(path: str) -> tuple[str, str]:
@@ -84,110 +65,107 @@ def fingerprint(path: str) -> str:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
-def zstandard_open(file: BinaryIO) -> BinaryIO:
-    if sys.version_info >= (3, 14):
-        return cast(BinaryIO, importlib.import_module("compression.zstd").open(file))
-    try:
-        return cast(BinaryIO, importlib.import_module("zstandard").open(file))
-    except ImportError:
-        raise InputError("Reading .zst files needs zstandard: pip install zstandard.") from None
-
-
-UNPACKERS: dict[str, Callable[[BinaryIO], Any]] = {
-    "": lambda file: file,
-    ".gz": gzip.open,
-    ".zst": zstandard_open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
-
-
-def read_batches(path: str, size: int = BATCH, on_read: OnRead | None = None) -> Iterator[Batch]:
+def read_batches(path: str, size: int = BATCH, on_read: OnRead | None = None, dialect: Dialect = PLAIN) -> Iterator[Batch]:
     """The rows of a file, some at a time; at least one batch."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a folder, not a file.")
     kind, compression = format_of(path)
-    try:
-        with open(path, "rb") as file:
-            if not file.peek(1):
-                raise InputError(f"{path} is empty.")
-            n_bytes = os.fstat(file.fileno()).st_size if file.seekable() else 0
+    dialect.check(path, kind)
+    with open(path, "rb") as file:
+        if not file.peek(1):
+            raise InputError(f"{path} is empty.")
+        n_bytes = os.fstat(file.fileno()).st_size if file.seekable() else 0
+        try:
             with UNPACKERS[compression](file) as unpacked:
                 if kind == "parquet":
                     yield from parquet_batches(unpacked, path, size, on_read)
                     return
-                with as_text(unpacked, path) as text:
-                    for batch in TEXT_READERS[kind](text, path, size):
-                        yield batch
-                        if on_read is not None and n_bytes:
-                            on_read(min(file.tell() / n_bytes, 1.0))
-    except UnicodeDecodeError:
-        raise InputError(f"{path} line {first_bad_line(path, compression)} is not UTF-8 text: convert the file first.") from None
-    except (zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} cannot be unpacked: {error}.") from None
-    except Exception as error:
-        if type(error).__name__ == "ZstdError" or (compression == ".bz2" and "data stream" in str(error)):
+                for batch in text_batches(unpacked, path, size, dialect):
+                    yield batch
+                    if on_read is not None and n_bytes:
+                        on_read(min(file.tell() / n_bytes, 1.0))
+        except (*UNPACKING_ERRORS, UnpackError) as error:
             raise InputError(f"{path} cannot be unpacked: {error}.") from None
-        raise
+        except Exception as error:
+            if type(error).__name__ == "ZstdError" or (compression == ".bz2" and "data stream" in str(error)):
+                raise InputError(f"{path} cannot be unpacked: {error}.") from None
+            raise
 
 
-def first_bad_line(path: str, compression: str) -> int:
-    """Where text that is read block by block stops to be UTF-8."""
-    with open(path, "rb") as file, UNPACKERS[compression](file) as unpacked:
-        for number, line in enumerate(unpacked, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return number
-    return 0
+def text_batches(file: BinaryIO, path: str, size: int = BATCH, dialect: Dialect = PLAIN) -> Iterator[Batch]:
+    """The rows of a text that has been unpacked."""
+    kind, _ = format_of(path)
+    with as_lines(file, path, dialect) as lines:
+        if kind in ("csv", "tsv"):
+            yield from csv_batches(lines, path, size, kind, dialect)
+        else:
+            yield from (jsonl_batches if kind == "jsonl" else svmlight_batches)(lines, path, size)
 
 
 @contextmanager
-def as_text(file: BinaryIO, path: str) -> Iterator[io.TextIOWrapper]:
-    """Text of a file; spreadsheet programs put a mark at its start."""
+def as_lines(file: BinaryIO, path: str, dialect: Dialect) -> Iterator[Lines]:
+    """The lines of a file, once its first bytes look like text."""
     buffered = file if hasattr(file, "peek") else io.BufferedReader(cast(Any, file))
-    if b"\0" in buffered.peek(4096)[:4096]:
-        raise InputError(f"{path} is binary, not text.")
-    with io.TextIOWrapper(cast(Any, buffered), encoding="utf-8-sig", newline="") as text:
-        yield text
+    start = buffered.peek(4096)[:4096]
+    if sentence := no_text(start, path):
+        raise InputError(sentence)
+    if dialect.encoding is None:
+        if encoding := decoded_as(start):
+            raise InputError(f"{path} is {encoding.upper()} text: use --encoding {encoding}.")
+        if b"\0" in start:
+            raise InputError(f"{path} is binary, not text.")
+    with io.TextIOWrapper(cast(Any, buffered), encoding=dialect.encoding or "utf-8", newline="") as text:
+        yield Lines(text, path, dialect.encoding)
 
 
-def csv_batches(text: Iterable[str], path: str, size: int) -> Iterator[Batch]:
-    csv.field_size_limit(2**31 - 1)
-    delimiter = "\t" if format_of(path)[0] == "tsv" else ","
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
+def without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise KeyError(f'key "{twice}" occurs twice')
+    return record
+
+
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+DECODER = json.JSONDecoder(object_pairs_hook=without_copies)
+
+
+def record_of(line: str) -> dict[str, Any]:
+    """The object of a line; ``ValueError`` with what is wrong."""
     try:
-        header = next(reader, None)
-        if not header:
-            raise InputError(f"{path} is empty.")
-        if len(set(header)) != len(header):
-            twice = next(name for name in header if header.count(name) > 1)
-            raise InputError(f'{path} line 1: column "{twice}" occurs twice.')
-        rows: list[list[str]] = []
-        lines: list[int] = []
-        n_batches = 0
-
-        def batch() -> Batch:
-            columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
-            return Batch(dict(zip(header, columns, strict=True)), lines)
-
-        for row in reader:
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise InputError(f"{path} line {reader.line_num}: {len(row)} fields, but the header has {len(header)}.")
-            rows.append(row)
-            lines.append(reader.line_num)
-            if len(rows) == size:
-                yield batch()
-                rows, lines, n_batches = [], [], n_batches + 1
-        if rows or not n_batches:
-            yield batch()
-    except csv.Error as error:
-        raise InputError(f"{path} line {reader.line_num}: {error}.") from None
+        record = DECODER.decode(line)
+    except KeyError as error:
+        raise ValueError(error.args[0]) from None
+    except RecursionError:
+        raise ValueError(DEEP) from None
+    except ValueError as error:
+        if isinstance(error, json.JSONDecodeError):
+            raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
+        raise ValueError("a whole number has too many digits") from None
+    if not isinstance(record, dict):
+        raise ValueError("must be a JSON object, one per line")
+    # Only a line of many brackets can be deep, and whoever writes it again needs the room.
+    if line.count("[") + line.count("{") > MAX_DEPTH and depth_of(record) > MAX_DEPTH:
+        raise ValueError(DEEP)
+    if SURROGATE.search(line):
+        try:
+            json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])[1:-1]
+            raise ValueError(f"{half} is half of a pair of surrogates, which is no character") from None
+    return record
 
 
-def jsonl_batches(text: Iterable[str], path: str, size: int) -> Iterator[Batch]:
+def depth_of(value: Any) -> int:
+    """Levels of lists and objects within each other."""
+    depth, level = 0, [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [part for item in level for part in (item.values() if isinstance(item, dict) else item)]
+    return depth
+
+
+def jsonl_batches(text: Lines, path: str, size: int) -> Iterator[Batch]:
     names: dict[str, None] = {}
     records: list[dict[str, Any]] = []
     lines: list[int] = []
@@ -197,14 +175,13 @@ def jsonl_batches(text: Iterable[str], path: str, size: int) -> Iterator[Batch]:
         return Batch({name: [record.get(name) for record in records] for name in names}, lines)
 
     for number, line in enumerate(text, start=1):
+        line = line.removeprefix(MARK)
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = record_of(line.rstrip())
         except ValueError as error:
-            raise InputError(f"{path} line {number}: not JSON: {error}.") from None
-        if not isinstance(record, dict):
-            raise InputError(f"{path} line {number}: must be a JSON object, one per line.")
+            raise InputError(f"{path} line {number}: {error}.") from None
         names |= dict.fromkeys(record)
         records.append(record)
         lines.append(number)
@@ -221,25 +198,47 @@ def parquet_batches(file: BinaryIO, path: str, size: int, on_read: OnRead | None
         arrow = importlib.import_module("pyarrow")
     except ImportError:
         raise InputError("Reading parquet files needs pyarrow: pip install pyarrow.") from None
+    buffered = file if hasattr(file, "peek") else io.BufferedReader(cast(Any, file))
+    if sentence := packed_again(buffered.peek(16), path):
+        raise InputError(sentence)
     # Parquet is read from its end, so a packed one has to be unpacked into memory.
-    source = file if isinstance(file, io.BufferedReader) and file.seekable() else io.BytesIO(file.read())
+    source = file if isinstance(file, io.BufferedReader) and file.seekable() else io.BytesIO(buffered.read())
     try:
         table = parquet.ParquetFile(source)
         schema = table.schema_arrow
+        names = schema.names
+        if len(set(names)) != len(names):
+            raise InputError(f'{path}: column "{Counter(names).most_common(1)[0][0]}" occurs twice.')
         row = 0
         for part in table.iter_batches(batch_size=size):
             lines = list(range(row + 1, row + part.num_rows + 1))
-            yield Batch({name: part.column(name).to_pylist() for name in schema.names}, lines, schema=schema)
+            yield Batch({name: as_list(part.column(name), name, path) for name in names}, lines, schema=schema)
             row += part.num_rows
             if on_read is not None:
                 on_read(row / table.metadata.num_rows)
         if row == 0:
-            yield Batch({name: [] for name in schema.names}, [], schema=schema)
-    except arrow.ArrowException as error:
-        raise InputError(f"{path} is not a parquet file: {str(error).splitlines()[0]}") from None
+            yield Batch({name: [] for name in names}, [], schema=schema)
+    except (arrow.ArrowException, UnicodeError) as error:  # names need not be UTF-8
+        raise InputError(f"{path} is not a parquet file: {first_line(error)}.") from None
+    except OSError as error:
+        if error.errno is not None:  # of the file system; what pyarrow cannot read has none
+            raise
+        raise InputError(f"{path} is a damaged parquet file: {first_line(error)}.") from None
 
 
-def svmlight_batches(text: Iterable[str], path: str, size: int) -> Iterator[Batch]:
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def as_list(column: Any, name: str, path: str) -> list[Any]:
+    """Values as Python has them, which has no year 10,000 and, without pandas, no billionths of a second."""
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError) as error:
+        raise InputError(f'{path}: column "{name}" cannot be read: {first_line(error)}.') from None
+
+
+def svmlight_batches(text: Lines, path: str, size: int) -> Iterator[Batch]:
     """Lines ``label column:value ...``, columns counted from 1."""
     labels: list[str] = []
     starts, lines = [0], list[int]()
@@ -252,21 +251,18 @@ def svmlight_batches(text: Iterable[str], path: str, size: int) -> Iterator[Batc
         return Batch({LABEL: list(labels)}, list(lines), matrix)
 
     for number, line in enumerate(text, start=1):
-        parts = line.partition("#")[0].split()
+        parts = line.removeprefix(MARK).partition("#")[0].split()
         if not parts:
             continue
         try:
-            labels.append(parts[0])
-            for part in parts[1:]:
-                column, _, value = part.partition(":")
-                if column == "qid":
-                    continue
-                columns.append(int(column) - 1)
-                values.append(float(value))
-                if columns[-1] < 0:
-                    raise ValueError("columns are counted from 1")
+            if ":" in parts[0]:
+                raise ValueError("the label is missing")
+            entries = svmlight_entries([part for part in parts[1:] if not part.startswith("qid:")])
         except ValueError as error:
             raise InputError(f"{path} line {number}: must be svmlight, label column:value ...: {error}.") from None
+        labels.append(parts[0])
+        columns += entries.keys()
+        values += entries.values()
         starts.append(len(columns))
         lines.append(number)
         if len(labels) == size:
@@ -276,7 +272,38 @@ def svmlight_batches(text: Iterable[str], path: str, size: int) -> Iterator[Batc
         yield batch()
 
 
-TEXT_READERS = {"csv": csv_batches, "tsv": csv_batches, "jsonl": jsonl_batches, "svmlight": svmlight_batches}
+def svmlight_entries(parts: list[str]) -> dict[int, float]:
+    """Values by column, counted from 0; ``ValueError`` with what is wrong."""
+    cells = [part.partition(":") for part in parts]
+    digits = "".join([column for column, _, _ in cells])
+    # Most lines are good, which can be seen at once; for the others, entry by entry is soon enough.
+    if digits.isascii() and digits.isdigit() and len(digits) < 19 * len(cells):
+        with suppress(ValueError):
+            found = {int(column) - 1: float(value) for column, _, value in cells}
+            if len(found) == len(cells) and min(found) >= 0 and max(found) < MAX_COLUMN and math.isfinite(sum(found.values())):
+                return found
+    entries = [svmlight_entry(part) for part in parts]
+    if len(dict(entries)) != len(entries):
+        twice = Counter(column for column, _ in entries).most_common(1)[0][0]
+        raise ValueError(f"column {twice + 1} occurs twice")
+    return dict(entries)
+
+
+def svmlight_entry(part: str) -> tuple[int, float]:
+    """Column, counted from 0, and value; ``ValueError`` with what is wrong."""
+    column, colon, value = part.partition(":")
+    if not colon:
+        raise ValueError(f'"{part}" has no colon')
+    if not (column.isascii() and column.isdigit()):
+        raise ValueError(f'"{column}" is no column number')
+    # Nobody needs more digits, and Python has a limit for them.
+    number = int(column) if len(column) < 20 else MAX_COLUMN + 1
+    if not 1 <= number <= MAX_COLUMN:
+        raise ValueError(f"columns are counted from 1 to {MAX_COLUMN}")
+    found = float(value)
+    if not math.isfinite(found):
+        raise ValueError(f'the value "{value}" of column {column} is not a finite number')
+    return number - 1, found
 
 
 def line_batches(file: io.BufferedReader, size: int = 1 << 20) -> Iterator[Batch]:
@@ -302,9 +329,9 @@ def line_batches(file: io.BufferedReader, size: int = 1 << 20) -> Iterator[Batch
         yield batch([b"".join(pending)])
 
 
-def read_all(path: str, on_read: OnRead | None = None) -> Batch:
+def read_all(path: str, on_read: OnRead | None = None, dialect: Dialect = PLAIN) -> Batch:
     """A whole file."""
-    batches = list(read_batches(path, on_read=on_read))
+    batches = list(read_batches(path, on_read=on_read, dialect=dialect))
     lines = [line for batch in batches for line in batch.lines]
     if not lines:
         raise InputError(f"{path} has no rows.")

@@ -1,15 +1,29 @@
 """Columns of a table as a matrix: numbers standardised, categories one column each."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+import difflib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 MISSING = ("", "na", "nan", "n/a", "null", "none")
+BOOLEANS = {"true": 1.0, "false": 0.0}
+# What numbers and categories cannot be made of, and what such values are called.
+UNFIT = {
+    (list, tuple, set, frozenset, np.ndarray): "lists",
+    (dict,): "objects",
+    (bytes, bytearray, memoryview): "bytes",
+    (date, time, timedelta, np.datetime64, np.timedelta64): "dates or times",
+    (complex, np.complexfloating): "complex numbers",
+}
 
 
 class CellError(ValueError):
@@ -20,33 +34,184 @@ class CellError(ValueError):
         self.row = row
 
 
+class Frame(Protocol):
+    """A data frame of any library: columns that have names."""
+
+    @property
+    def columns(self) -> Any: ...
+
+    def __getitem__(self, name: Any, /) -> Any: ...
+
+
+Columns = Mapping[Any, Iterable[Any]] | Frame | ArrayLike
+
+
 def is_missing(value: Any) -> bool:
-    return value is None or value != value or (isinstance(value, str) and value.strip().lower() in MISSING)
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    if value is None:
+        return True
+    differs = value != value  # as NaN and NaT do; the NA of pandas answers with itself
+    return bool(differs) if isinstance(differs, bool | np.bool_) else differs is value
 
 
 def as_number(value: Any) -> float:
-    """A number, NaN for a missing value; ``ValueError`` for anything else."""
-    return np.nan if is_missing(value) else float(value)
+    """A number, 1 for true, 0 for false, NaN for a missing value; ``ValueError`` for anything else."""
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in BOOLEANS:
+            return BOOLEANS[word]
+        if "_" in word:  # Python reads 1_000 as a number, tables do not
+            raise ValueError
+    if is_missing(value):
+        return np.nan
+    if isinstance(value, bytes | bytearray | np.datetime64 | np.timedelta64):
+        raise ValueError
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
 
 
 def is_number(value: Any) -> bool:
     try:
-        float(value)
+        as_number(value)
     except (TypeError, ValueError):
         return False
-    return True
+    return not is_missing(value)
+
+
+def unfit(value: Any) -> str | None:
+    """What values of this kind are called, if they are neither numbers nor words."""
+    if isinstance(value, str | int | float) or is_missing(value):
+        return None
+    return next((name for kinds, name in UNFIT.items() if isinstance(value, kinds)), None)
+
+
+def unknown_column(name: str, known: Iterable[str]) -> str:
+    """The rest of a sentence that begins with what lacks the column."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if near:
+        return f'has no column "{name}": did you mean "{near[0]}"?'
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")
+    return f'has no column "{name}": its columns are {shown or "none"}.'
+
+
+def unnamed(n_columns: int) -> list[str]:
+    """What columns are called that have no names."""
+    return [f"column {number}" for number in range(n_columns)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by their place, and their names."""
+
+    names: list[str]
+    column: Callable[[int], Any]
+    has_names: bool = True
+
+
+def table_of(X: Any, min_rows: int) -> Table:
+    """What users have tables in; an array must have some rows."""
+    if isinstance(X, Mapping):
+        columns = list(X.values())
+        return Table([str(name) for name in X], lambda place: columns[place])
+    if hasattr(X, "column_names") and hasattr(X, "column"):  # pyarrow
+        return Table([str(name) for name in X.column_names], X.column)
+    if hasattr(X, "collect_schema") and not hasattr(X, "height"):  # polars
+        raise TypeError(f"X must be a table in memory: collect() it first. Got a {type(X).__name__}.")
+    if hasattr(X, "columns"):
+        labels = list(X.columns)
+        # By place where that can be, since labels of pandas may occur twice.
+        get = (lambda place: X.iloc[:, place]) if hasattr(X, "iloc") else (lambda place: X[labels[place]])
+        return Table([str(label) for label in labels], get)
+    array = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=min_rows, input_name="X")
+    return Table(unnamed(array.shape[1]), lambda place: array[:, place], has_names=False)
+
+
+def values_of(column: Any, name: str) -> NDArray[np.float64] | list[Any]:
+    """Numbers as an array where they are one already, anything else as a list."""
+    if isinstance(column, str | bytes) or not isinstance(column, Iterable):
+        raise ValueError(f"Column {name!r} must be a list of values. Got {column!r}.")
+    if not hasattr(column, "__array__"):
+        return list(column)
+    # Of a dictionary with gaps, pyarrow makes an array that has none.
+    if hasattr(column, "to_pylist") and "dictionary" in str(getattr(column, "type", "")):
+        return list(column.to_pylist())
+    array = np.asarray(column)
+    if array.ndim != 1:
+        raise ValueError(f"Column {name!r} must have one dimension. Got an array of shape {array.shape}.")
+    if array.dtype.kind in "mM":
+        return list(array)  # of numpy's own dates; tolist would make whole numbers of fine ones
+    return array.astype(np.float64) if array.dtype.kind in "biuf" else list(array.tolist())
+
+
+def as_numbers(values: NDArray[np.float64] | list[Any]) -> NDArray[np.float64]:
+    """An array with NaN for missing values; ``CellError`` for the first value that is no number."""
+    if isinstance(values, np.ndarray):
+        return values
+    if set(map(type, values)) <= {float, int, bool, type(None)}:
+        with suppress(OverflowError):
+            return np.array(values, dtype=np.float64)
+    numbers = np.empty(len(values))
+    for row, value in enumerate(values):
+        try:
+            numbers[row] = as_number(value)
+        except (TypeError, ValueError):
+            raise CellError("", row) from None
+    return numbers
+
+
+def check_words(name: str, values: Iterable[Any]) -> None:
+    """Refuse values that categories cannot be made of."""
+    if set(map(type, values)) <= {str, float, int, bool, type(None)}:
+        return
+    for row, value in enumerate(values):
+        if kind := unfit(value):
+            raise CellError(f"Column {name!r} must hold numbers or words, not {kind}. Got {shortened(value)}.", row)
+
+
+def shortened(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+def mean_and_deviation(numbers: NDArray[np.float64]) -> tuple[float, float]:
+    known = numbers[np.isfinite(numbers)]
+    if not len(known) or known.min() == known.max():
+        return (float(known[0]) if len(known) else 0.0), 1.0  # rounding would give equal numbers a tiny deviation
+    # Squares of numbers near the largest one, or the smallest, are out of range.
+    size = np.abs(known).max()
+    unit = size if not 1e-100 < size < 1e100 else 1.0
+    known = known / unit
+    return float(known.mean() * unit), float(known.std() * unit) or 1.0
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Make a sparse matrix of named columns.
 
-    A column whose values are all numbers, missing ones aside, is scaled to mean zero and deviation one; a missing number counts as
-    the mean. Any other column has a column per category that `fit` saw; an unknown or missing category is zero in all of them.
+    A column whose values are all numbers, missing ones aside, is scaled to mean zero and deviation one; a missing or infinite
+    number counts as the mean, true as 1 and false as 0. Any other column has a column per category that `fit` saw; an unknown or
+    missing category is zero in all of them. Lists, objects and dates are refused.
+
+    A table is a data frame of pandas or polars, a table of pyarrow, a dict of columns, or an array of two dimensions, whose columns
+    are called ``column 0`` and so on. Columns are found by their names, in any order and among others; those of an array by their
+    places.
 
     Parameters
     ----------
     columns : list of str, default=None
         The columns to use, None for all.
+    sparse_output : bool, default=True
+        Whether `transform` returns a csr matrix or an array; ``set_output`` needs an array.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        The number of columns that are used.
+    feature_names_in_ : array of str
+        Their names; not there after `fit` with an array.
 
     Examples
     --------
@@ -60,66 +225,137 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     fitted: ClassVar[tuple[str, ...]] = ("names_", "means_", "deviations_", "categories_")
 
-    def __init__(self, columns: list[str] | None = None) -> None:
+    def __init__(self, columns: list[str] | None = None, sparse_output: bool = True) -> None:
         self.columns = columns
+        self.sparse_output = sparse_output
 
-    def fit(self, X: Mapping[str, Iterable[Any]], y: Any = None) -> Self:
-        """Learn means, deviations and categories of a mapping from names to columns, such as a data frame."""
-        self.names_ = [str(name) for name in (self.columns if self.columns is not None else list(X.keys()))]
+    def fit(self, X: Columns, y: Any = None) -> Self:
+        """Learn means, deviations and categories of the columns of a table."""
+        table = table_of(X, min_rows=1)
+        if isinstance(self.columns, str):
+            raise ValueError(f"columns must be None or a list of names. Got {self.columns!r}.")
+        asked = table.names if self.columns is None else [str(name) for name in self.columns]
+        found = self._found(asked, table)
+        if not found or not len(next(iter(found.values()))):
+            raise ValueError(f"X must have at least one {'row' if found else 'column'}.")
+        self.names_ = asked
         self.categories_: dict[str, list[str]] = {}
-        means, deviations = [], []
-        for name in self.names_:
-            values = list(X[name])
+        moments = []
+        for name, values in found.items():
             try:
-                numbers = np.array([as_number(value) for value in values], dtype=np.float64)
-            except (TypeError, ValueError):
+                moments.append(mean_and_deviation(as_numbers(values)))
+            except CellError:
+                check_words(name, values)
                 self.categories_[name] = sorted({str(value) for value in values if not is_missing(value)})
-                continue
-            known = numbers[np.isfinite(numbers)]
-            means.append(float(known.mean()) if len(known) else 0.0)
-            deviations.append(float(known.std()) or 1.0 if len(known) else 1.0)
-        self.means_, self.deviations_ = np.array(means), np.array(deviations)
+        self.means_, self.deviations_ = np.array(moments).reshape(-1, 2).T.copy()
         return self
 
-    def transform(self, X: Mapping[str, Iterable[Any]]) -> sp.csr_matrix:
-        """The matrix of a mapping from names to columns."""
-        check_is_fitted(self, "names_")
-        blocks, n_numeric = [], 0
-        for name in self.names_:
-            values = list(X[name])
+    def transform(self, X: Columns) -> Any:
+        """The matrix of a table."""
+        check_is_fitted(self)
+        table = table_of(X, min_rows=0)
+        if not (table.has_names and self._has_names()):
+            if len(table.names) != len(self.names_):
+                raise ValueError(
+                    f"X has {len(table.names)} features, but ColumnEncoder is expecting {len(self.names_)} features as input."
+                )
+            table = replace(table, names=self.names_)
+        found = self._found(self.names_, table)
+        n_rows = len(next(iter(found.values())))
+        rows, entries, counts, n_numeric = [], [], [], 0
+        for name, values in found.items():
             if name in self.categories_:
-                blocks.append(self._one_hot(values, self.categories_[name]))
+                places, sizes = self._one_hot(name, values)
+                rows.append(places)
+                entries.append(np.ones(len(places)))
+                counts += sizes
                 continue
-            blocks.append(self._scaled(name, values, n_numeric))
+            scaled = self._scaled(name, values, n_numeric)
+            rows.append(np.flatnonzero(scaled))
+            entries.append(scaled[rows[-1]])
+            counts.append(len(rows[-1]))
             n_numeric += 1
-        return sp.csr_matrix(sp.hstack(blocks, format="csr", dtype=np.float64))
-
-    def _scaled(self, name: str, values: list[Any], number: int) -> sp.csr_matrix:
-        scaled = np.zeros((len(values), 1))
-        for row, value in enumerate(values):
-            try:
-                x = as_number(value)
-            except (TypeError, ValueError):
-                raise CellError(f"Column {name!r} must hold numbers, as it did in training. Got {value!r}.", row) from None
-            if np.isfinite(x):
-                scaled[row] = (x - self.means_[number]) / self.deviations_[number]
-        return sp.csr_matrix(scaled)
+        ends = np.cumsum([0, *counts])
+        matrix = sp.csc_matrix((np.concatenate(entries), np.concatenate(rows), ends), shape=(n_rows, len(counts))).tocsr()
+        return matrix if self.sparse_output else matrix.toarray()
 
     @staticmethod
-    def _one_hot(values: list[Any], categories: list[str]) -> sp.csr_matrix:
-        place = {category: column for column, category in enumerate(categories)}
-        columns = np.array([-1 if is_missing(value) else place.get(str(value), -1) for value in values], dtype=np.int64)
-        rows = np.flatnonzero(columns >= 0)
-        return sp.csr_matrix((np.ones(len(rows)), (rows, columns[rows])), shape=(len(values), len(categories)))
+    def _found(asked: list[str], table: Table) -> dict[str, Any]:
+        """Values of the asked columns, all of one length."""
+        places = {name: place for place, name in enumerate(table.names)}
+        if len(places) != len(table.names):
+            raise ValueError(f'X has a column "{Counter(table.names).most_common(1)[0][0]}" twice.')
+        found: dict[str, Any] = {}
+        for name in asked:
+            if name not in places:
+                raise ValueError(f"X {unknown_column(name, table.names)}")
+            found[name] = values_of(table.column(places[name]), name)
+            if len(found[name]) != len(found[asked[0]]):
+                raise ValueError(
+                    f"X must have columns of one length. Got {len(found[asked[0]])} values in {asked[0]!r}, "
+                    f"{len(found[name])} in {name!r}."
+                )
+        return found
+
+    def _scaled(self, name: str, values: Any, number: int) -> NDArray[np.float64]:
+        try:
+            numbers = as_numbers(values)
+        except CellError as error:
+            shown = shortened(values[error.row])
+            raise CellError(f"Column {name!r} must hold numbers, as it did in training. Got {shown}.", error.row) from None
+        mean, deviation = self.means_[number], self.deviations_[number]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = (numbers - mean) / deviation
+            huge = ~np.isfinite(scaled)
+            scaled[huge] = numbers[huge] / deviation - mean / deviation
+        return np.where(np.isfinite(numbers), scaled, 0.0)
+
+    def _one_hot(self, name: str, values: Any) -> tuple[NDArray[np.intp], list[int]]:
+        """Rows with a known category, category by category, and how many have each."""
+        check_words(name, values)
+        categories = self.categories_[name]
+        place = {category: number for number, category in enumerate(categories)}
+        numbers = np.array([-1 if is_missing(value) else place.get(str(value), -1) for value in values], dtype=np.intp)
+        order = np.argsort(numbers, kind="stable")
+        rows = order[np.searchsorted(numbers[order], 0) :]
+        return rows, np.bincount(numbers[rows], minlength=len(categories)).tolist()
+
+    def _has_names(self) -> bool:
+        return self.names_ != unnamed(len(self.names_))
+
+    @property
+    def n_features_in_(self) -> int:
+        return len(self.names_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        if not self._has_names():
+            raise AttributeError("feature_names_in_ needs a table with names. fit had an array.")
+        return np.array(self.names_, dtype=object)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the matrix's columns: ``name``, or ``name=category``."""
-        check_is_fitted(self, "names_")
+        """Names of the matrix's columns: ``name``, or ``name=category``.
+
+        ``input_features`` names columns that have no names; otherwise it must be `feature_names_in_`.
+        """
+        check_is_fitted(self)
+        given = self.names_ if input_features is None else [str(name) for name in input_features]
+        if len(given) != len(self.names_):
+            raise ValueError(
+                f"input_features should have length equal to number of features, {len(self.names_)}. Got {len(given)} names."
+            )
+        if self._has_names() and given != self.names_:
+            raise ValueError("input_features is not equal to feature_names_in_.")
         named = [
-            [f"{name}={category}" for category in self.categories_[name]] if name in self.categories_ else [name]
-            for name in self.names_
+            [f"{shown}={category}" for category in self.categories_[name]] if name in self.categories_ else [shown]
+            for name, shown in zip(self.names_, given, strict=True)
         ]
         return np.array([name for names in named for name in names], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "names_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags

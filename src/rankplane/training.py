@@ -4,27 +4,29 @@ The model that is measured is the model that is kept: rows held out for the meas
 stay on one side of the split, since a copy of a training row says nothing about new rows.
 """
 
-from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 from sklearn.pipeline import Pipeline
 
 from rankplane import cautions, modelfile, parsing, validation
 from rankplane.explanations import Boundary, TopFeatures
 from rankplane.folds import deal
+from rankplane.inputs import RARE
+from rankplane.inputs import Inputs as Inputs  # with the alias, others may import these from here
+from rankplane.inputs import Rows as Rows
+from rankplane.inputs import prepare as prepare
+from rankplane.inputs import take as take
 from rankplane.kernels import GAMMA_KERNELS, gamma_of
 from rankplane.metrics import MEASURES
 from rankplane.ordinal import LinearOrdinal
 from rankplane.progress import working
-from rankplane.reading import LABEL, Batch, InputError, widened
+from rankplane.reading import InputError
 from rankplane.search import DEFAULT_CS, CSearchCV
-from rankplane.tabular import ColumnEncoder, is_missing, is_number
+from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
 from rankplane.text.settings import ANALYZERS, PRESETS, SEGMENTERS, resolve
 from rankplane.text.vectorizer import NoColumnsError
@@ -38,164 +40,19 @@ DECISIONS = {
     "accuracy": "the most likely rank",
     "ranker": "the rule of the model",
 }
-FEW_VALUES = 20  # that a small table may hold and still be of ranks or categories
 HEADINGS = {"accuracy": "accuracy", "mae": "MAE", "mse": "MSE", "macro_mae": "macro MAE", "qwk": "QWK"}
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Which columns of a table are features, which one is the target, and which one names rows that belong together."""
-
-    target: str
-    text: list[str] = field(default_factory=list)
-    columns: list[str] = field(default_factory=list)
-    ranks: list[str] | None = None
-    n_columns: int | None = None  # of an svmlight file
-    group: str | None = None
-
-    @classmethod
-    def of(cls, batch: Batch, source: str, *, target: str | None, text: Sequence[str], group: str | None, ranks: Any) -> "Inputs":
-        if batch.matrix is not None:
-            if text:
-                raise InputError(f"{source} has no text columns: svmlight files hold numbers.")
-            if group:
-                raise InputError(f"{source} has no column to group by: svmlight files hold numbers.")
-            return cls(target or LABEL, ranks=ranks, n_columns=batch.matrix.shape[1])
-        if target is None:
-            raise InputError(f"--target must name the column of {source} that holds the ranks.")
-        for name in [target, *text, *([group] if group else [])]:
-            batch.column(name, source)
-        if target in text:
-            raise InputError(f'--text must not name "{target}", the column of the ranks: the model would read its answer.')
-        if target == group:
-            raise InputError(f'--group must not name "{target}", the column of the ranks.')
-        others = [
-            name for name, values in batch.columns.items() if name not in (target, group) and not (text or holds_texts(values))
-        ]
-        if not text and not others:
-            raise InputError(f'{source} has no column of numbers or categories beside "{target}": name columns of texts by --text.')
-        return cls(target, list(text), [] if text else others, ranks, group=group)
-
-    @property
-    def kind(self) -> str:
-        return "text" if self.text else "table" if self.columns else "svmlight"
-
-    def features(self, batch: Batch, source: str) -> Any:
-        """Texts, columns, or a matrix: what the first step of the model takes."""
-        if self.kind == "svmlight":
-            if batch.matrix is None:
-                raise InputError(f"{source} must be an svmlight file, as in training.")
-            return widened(batch.matrix, self.n_columns or 0)
-        if self.kind == "table":
-            return {name: batch.column(name, source) for name in self.columns}
-        parts = [batch.column(name, source) for name in self.text]
-        return ["\n".join("" if value is None else str(value) for value in values) for values in zip(*parts, strict=True)]
-
-    def labels(self, batch: Batch, source: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """The ranks, and the numbers of the rows that have one."""
-        values = batch.column(self.target, source)
-        named = set(self.ranks or ())  # a rank may well be called "none"
-        is_present = [not is_missing(value) or str(value).strip() in named for value in values]
-        present = np.flatnonzero(np.array(is_present, dtype=bool))
-        found: list[Any] = []
-        for row in present.tolist():
-            value = values[row]
-            if self.ranks is not None:
-                whole = isinstance(value, float) and value % 1 == 0  # as tables with gaps hold whole numbers
-                label = str(int(value) if whole else value).strip()
-                if label not in self.ranks:
-                    raise InputError(
-                        f'{source} line {batch.lines[row]}: "{label}" is not one of the ranks {", ".join(self.ranks)}.'
-                    )
-                found.append(label)
-                continue
-            try:
-                number = float(value)
-            except (TypeError, ValueError):
-                number = np.nan
-            if not np.isfinite(number):
-                raise InputError(
-                    f'{source} line {batch.lines[row]}: "{value}" in column "{self.target}" is not a number; '
-                    "ranks that are words need their order in training: --ranks low,medium,high."
-                )
-            found.append(number)
-        labels = np.array(found)
-        if self.ranks is None and len(labels) and np.all(labels % 1 == 0):
-            labels = labels.astype(np.int64)
-        return labels, present
-
-
-def holds_texts(values: Sequence[Any]) -> bool:
-    """Whether a column is words that hardly ever occur twice: texts, names, keys, nothing that categories can be made of."""
-    words = [value for value in values if isinstance(value, str) and not is_missing(value) and not is_number(value)]
-    return len(set(words)) > max(FEW_VALUES, len(values) // 2)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Features and ranks of the rows that have a rank, and which rows must stay together."""
-
-    features: Any
-    labels: NDArray[Any]
-    together: NDArray[np.intp]
-    notes: dict[str, Any]
-
-    def take(self, rows: NDArray[np.intp]) -> "Rows":
-        return Rows(take(self.features, rows), self.labels[rows], self.together[rows], self.notes)
-
-
-def take(features: Any, rows: NDArray[np.intp]) -> Any:
-    if isinstance(features, dict):
-        return {name: [values[row] for row in rows] for name, values in features.items()}
-    return [features[row] for row in rows] if isinstance(features, list) else features[rows]
-
-
-def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
-    """Look at a whole table: what is missing, what occurs twice."""
-    labels, present = inputs.labels(batch, source)
-    features = take(inputs.features(batch, source), present)
-    notes: dict[str, Any] = {"rows": len(batch), "missing_target": len(batch) - len(present)}
-    if inputs.kind != "svmlight":
-        named = [*inputs.text, *inputs.columns]
-        notes["missing_values"] = {name: sum(map(is_missing, take(batch.column(name, source), present))) for name in named}
-    if inputs.kind == "table":
-        notes["left_out"] = [name for name in batch.columns if name not in (*named, inputs.target, inputs.group)]
-    identity = np.arange(len(labels))
-    if inputs.kind == "text":
-        numbers: dict[str, int] = {}
-        identity = np.array([numbers.setdefault(text, len(numbers)) for text in features], dtype=np.intp)
-        notes["empty_texts"] = sum(not text.strip() for text in features)
-        notes["duplicate_texts"] = len(features) - len(numbers)
-    groups = None
-    if inputs.group is not None:
-        values = [str(value) for value in take(batch.column(inputs.group, source), present)]
-        groups = np.unique(values, return_inverse=True)[1].ravel()
-    counts = Counter(labels.tolist())
-    order = inputs.ranks or sorted(counts)
-    notes["ranks"] = {str(label): counts[label] for label in order}
-    if inputs.ranks is None and len(counts) > max(FEW_VALUES, len(labels) // 2):
-        raise InputError(
-            f'{source} has {len(counts):,} different values in {len(labels):,} rows of column "{inputs.target}": '
-            "these are measurements, not ranks; cut them into a few first."
-        )
-    if len(counts) < 2:
-        raise InputError(f'{source} must hold at least two different ranks in column "{inputs.target}": it has {len(counts)}.')
-    if inputs.kind == "text" and notes["empty_texts"] == len(labels):
-        columns = join_quoted(inputs.text)
-        raise InputError(f"{source} has no text in column {columns}: all {len(labels):,} rows with a rank are empty there.")
-    return Rows(features, labels, joined(identity, groups), notes)
-
-
-def join_quoted(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
 
 
 def data_notes(notes: dict[str, Any]) -> list[str]:
     """What is worth knowing about the rows that were read."""
     missing = notes.get("missing_values", {}).items()
+    left_out = notes.get("left_out", {})
+    if isinstance(left_out, list):  # as model files of 0.1 have it
+        left_out = dict.fromkeys(left_out, RARE)
     lines = [
         *[f"{count:,} missing values in {name}" for name, count in missing if count],
-        *[f'column "{name}" is left out: its values hardly ever occur twice' for name in notes.get("left_out", [])],
+        *[f'column "{name}" is left out: {reason}' for name, reason in left_out.items()],
+        *[f'column "{name}" is read as texts, but all its values are numbers' for name in notes.get("number_texts", [])],
         (notes["missing_target"], "rows without a rank are left out"),
         (notes.get("empty_texts"), "texts are empty"),
         (notes.get("duplicate_texts"), "texts are exact copies of others; copies stay on one side of every split"),
@@ -204,16 +61,6 @@ def data_notes(notes: dict[str, Any]) -> list[str]:
     found = [line if isinstance(line, str) else f"{line[0]:,} {line[1]}" for line in lines if isinstance(line, str) or line[0]]
     nothing = "no missing values" + (", no duplicate texts" if "duplicate_texts" in notes else "")
     return found or [nothing]
-
-
-def joined(identity: NDArray[np.intp], groups: NDArray[np.intp] | None) -> NDArray[np.intp]:
-    """Rows that share a text or a group, directly or over others, get the same number."""
-    if groups is None:
-        return identity
-    n_texts = int(identity.max()) + 1
-    n_nodes = n_texts + int(groups.max()) + 1
-    edges = coo_matrix((np.ones(len(groups)), (identity, groups + n_texts)), shape=(n_nodes, n_nodes))
-    return np.asarray(connected_components(edges, directed=False)[1][identity], dtype=np.intp)
 
 
 def hold_out(rows: Rows, share: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -81,17 +81,27 @@ class ParquetSink:
             self.writer = self.parquet.ParquetWriter(self.file, self.types(batch))
         check_names(batch, self.writer.schema.names)
         # The first batch settles the types.
-        self.writer.write_table(self.arrow.table(batch.columns, schema=self.writer.schema))
+        schema = self.writer.schema
+        columns = [self.array(name, batch.columns[name], schema.field(name).type) for name in schema.names]
+        self.writer.write_table(self.arrow.table(columns, schema=schema))
 
     def types(self, batch: Batch) -> Any:
         """Of a parquet file its own; else what the first rows show, text where they show nothing."""
-        found = self.arrow.table(batch.columns).schema
-        for place, name in enumerate(found.names):
-            if batch.schema is not None and name in batch.schema.names:
-                found = found.set(place, batch.schema.field(name))
-            elif found.field(place).type == self.arrow.null():
-                found = found.set(place, self.arrow.field(name, self.arrow.string()))
-        return found
+        known = set() if batch.schema is None else set(batch.schema.names)
+        fields = []
+        for name, values in batch.columns.items():
+            if name in known:
+                fields.append(batch.schema.field(name))
+                continue
+            found = self.array(name, values, None).type
+            fields.append(self.arrow.field(name, self.arrow.string() if found == self.arrow.null() else found))
+        return self.arrow.schema(fields)
+
+    def array(self, name: str, values: Any, kind: Any) -> Any:
+        try:
+            return self.arrow.array(values, type=kind)
+        except (self.arrow.ArrowException, OverflowError, TypeError, ValueError):
+            raise InputError(f'column "{name}" holds values of several types, or too large for one: write jsonl instead.') from None
 
     def close(self) -> None:
         if self.writer is not None:

@@ -1,0 +1,66 @@
+"""What readers hand on: rows in batches, lines that know their number, and one sentence for what is wrong with a file."""
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rankplane.tabular import unknown_column
+
+MARK = "\ufeff"  # what some programs put at the start of a text file; files that were joined have it further down
+
+
+class InputError(ValueError):
+    """A file that cannot be used, in one sentence, whose names and values may come from the file."""
+
+    def __init__(self, sentence: str) -> None:
+        # A terminal takes characters that cannot be printed for commands.
+        super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in sentence))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows: named columns, the line that each row ends on, and what only some formats have."""
+
+    columns: dict[str, list[Any]]
+    lines: list[int]
+    matrix: Any = None  # of an svmlight file
+    schema: Any = None  # types of a parquet file's columns
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def column(self, name: str, source: str) -> list[Any]:
+        if name in self.columns:
+            return self.columns[name]
+        raise InputError(f"{source} {unknown_column(name, self.columns)}")
+
+
+class Lines:
+    """The lines of a text, each with its end, counted from 1 so that a complaint can name one."""
+
+    def __init__(self, text: io.TextIOWrapper, path: str, encoding: str | None) -> None:
+        self.text = text
+        self.path = path
+        self.encoding = encoding
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for line in self.text:
+                self.number += 1
+                if "\0" in line:
+                    raise InputError(f"{self.path} line {self.number} holds a NUL byte, which no text does.")
+                yield line
+        except UnicodeError as error:
+            raise InputError(self.undecoded(error)) from None
+
+    def undecoded(self, error: UnicodeError) -> str:
+        number = self.number + 1
+        if isinstance(error, UnicodeDecodeError):
+            # The text is decoded block by block; whole lines before this block have all been counted.
+            before = error.object[: error.start].decode(error.encoding, "ignore")
+            number += before.count("\n") + before.replace("\r\n", "").count("\r")
+        if self.encoding is None:
+            return f"{self.path} line {number} is not UTF-8 text: name its encoding, such as --encoding latin-1."
+        return f"{self.path} line {number} is not {self.encoding} text: name another --encoding."

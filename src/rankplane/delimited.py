@@ -1,0 +1,212 @@
+"""Text tables with a delimiter, csv and tsv, and what is wrong with those that cannot be read.
+
+The standard library parses; it stops where it cannot go on, which for a quote that is never closed is the end of the file. What
+a reader wants to know is where the mistake was made, so the lines of the row at hand are kept until it is whole.
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from rankplane.batches import MARK, Batch, InputError, Lines
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+NAMED = {"tab": "\t", "\\t": "\t"}
+# A quote that is never closed takes the rest of the file for one field: it must not take all memory too.
+MAX_FIELD = 2**27
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the text of a file is written, where its name does not tell."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    def check(self, path: str, kind: str) -> None:
+        """Refuse what does not exist, or does not apply to this kind of file."""
+        if self.delimiter is not None:
+            if kind not in DELIMITERS:
+                raise InputError(f"--delimiter is for csv and tsv files. {path} is {kind}.")
+            character = NAMED.get(self.delimiter, self.delimiter)
+            if len(character) != 1 or character in '"\r\n\0' or "\ud800" <= character <= "\udfff":
+                raise InputError(f"--delimiter must be one character, no quote, or the word tab. Got {self.delimiter!r}.")
+        if self.encoding is not None:
+            if kind == "parquet":
+                raise InputError(f"--encoding is for text files. {path} is parquet.")
+            try:
+                io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
+            except (LookupError, ValueError):
+                known = "latin-1, cp1252 or utf-16"
+                raise InputError(f"--encoding must name a text encoding, such as {known}. Got {self.encoding!r}.") from None
+
+    def delimiter_of(self, kind: str) -> str:
+        return DELIMITERS[kind] if self.delimiter is None else NAMED.get(self.delimiter, self.delimiter)
+
+
+PLAIN = Dialect()
+
+
+def decoded_as(start: bytes) -> str | None:
+    """The encoding that the first bytes of a file show, if it is one of wide characters."""
+    for name in ("utf-32", "utf-16"):  # the mark of the one begins as that of the other
+        if start.startswith((MARK.encode(f"{name}-le"), MARK.encode(f"{name}-be"))):
+            return name
+    # Of Latin letters, every other byte is zero.
+    for place, name in enumerate(("utf-16-be", "utf-16-le")):
+        zeros, others = start[place::2].count(0), start[1 - place :: 2].count(0)
+        if zeros > len(start) // 4 and not others:
+            return name
+    return None
+
+
+class Row:
+    """Lines for the parser, and those of the row that it is at."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.source = lines
+        self.lines: list[str] = []
+        self.end = ""  # of the header's line; LF stands for CRLF too
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self.source:
+            if not self.lines and line[0] == MARK:
+                line = line[1:]
+            self.lines.append(line)
+            yield line
+
+    def finish(self) -> None:
+        """Check that the row ended as the header did, and forget its lines."""
+        last = self.lines[-1]
+        end = "a line feed" if last[-1:] == "\n" else "a carriage return" if last[-1:] == "\r" else ""
+        self.end = self.end or end
+        if end and end != self.end:
+            raise InputError(
+                f"{self.source.path} line {self.source.number}: the line ends in {end}, but the header in {self.end}; "
+                "line ends within a field must be quoted."
+            )
+        self.lines.clear()
+
+    def opening(self, delimiter: str) -> int:
+        """The line on which the last quoted field of the row begins."""
+        text = "".join(self.lines)
+        place, opened = 0, 0
+        while place < len(text):
+            if text[place] == '"':
+                opened = place
+                place = end_of_quoted(text, place)
+            while place < len(text) and text[place] not in (delimiter, "\n", "\r"):
+                place += 1
+            place += 1
+        first = self.source.number - len(self.lines) + 1
+        before = text[:opened]
+        return first + before.count("\n") + before.replace("\r\n", "").count("\r")
+
+
+def end_of_quoted(text: str, place: int) -> int:
+    """The place after a quoted field that starts here; quotes within it are doubled."""
+    place = text.find('"', place + 1)
+    while place >= 0 and text[place + 1 : place + 2] == '"':
+        place = text.find('"', place + 2)
+    return len(text) if place < 0 else place + 1
+
+
+def parsed(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows, but for empty lines, each with the line that it ends on."""
+    csv.field_size_limit(MAX_FIELD)
+    row = Row(lines)
+    reader = csv.reader(row, delimiter=delimiter, strict=True)
+    while True:
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(f"{lines.path} {misquoted(row, delimiter, str(error))}") from None
+        row.finish()
+        if fields:
+            yield lines.number, fields
+
+
+def misquoted(row: Row, delimiter: str, error: str) -> str:
+    """The parser's complaint, with the line that the mistake is on."""
+    opened, last = row.opening(delimiter), row.source.number
+    if "end of data" in error:
+        return f"line {opened}: a quote is opened and never closed."
+    if "expected after" in error:
+        where = "" if opened == last else f" on line {last}"
+        return f"line {opened}: a quote is opened whose closing quote{where} has text after it; quotes within a field are doubled."
+    if "field limit" in error:
+        return f"line {opened}: a field is longer than {MAX_FIELD:,} characters; is a quote never closed?"
+    return f"line {last}: {error}."
+
+
+def check_header(header: list[str], path: str, line: int) -> None:
+    if len(set(header)) == len(header):
+        return
+    n_unnamed = sum(not name for name in header)
+    if n_unnamed > 1:
+        raise InputError(f"{path} line {line}: {n_unnamed} columns have no name.")
+    twice = Counter(header).most_common(1)[0][0]
+    raise InputError(f'{path} line {line}: column "{twice}" occurs twice.')
+
+
+def check_delimiter(header: str, row: str | None, delimiter: str, path: str) -> None:
+    """Refuse a header of one field that another delimiter would part, and the first row likewise."""
+    for other in (",", ";", "\t", "|"):
+        names = header.split(other)
+        is_parted = len(names) > 1 and all(name.strip() for name in names) and other != delimiter
+        if is_parted and (row is None or row.count(other) >= len(names) - 1):
+            option = "tab" if other == "\t" else f'"{other}"'
+            shown = header if len(header) <= 60 else f"{header[:57]}..."
+            raise InputError(
+                f'{path} has only one column, "{shown}": if its columns are separated by {option}, use --delimiter {option}.'
+            )
+
+
+def wrong_width(row: list[str], header: list[str], delimiter: str) -> str:
+    name = {",": "comma", "\t": "tab", ";": "semicolon"}.get(delimiter, f'"{delimiter}"')
+    hint = f": a trailing {name}?" if len(row) > len(header) and not any(row[len(header) :]) else "."
+    return f"{len(row)} field{'s' * (len(row) != 1)}, but the header has {len(header)}{hint}"
+
+
+def is_blank(row: list[str]) -> bool:
+    return len(row) == 1 and not row[0].strip()
+
+
+def csv_batches(lines: Lines, path: str, size: int, kind: str, dialect: Dialect) -> Iterator[Batch]:
+    delimiter = dialect.delimiter_of(kind)
+    table = parsed(lines, delimiter)
+    line, header = next(((line, row) for line, row in table if not is_blank(row)), (0, []))
+    if not header:
+        raise InputError(f"{path} is empty.")
+    check_header(header, path, line)
+    if len(header) > 1:
+        table = ((line, row) for line, row in table if not is_blank(row))
+    elif dialect.delimiter is None:  # whoever names the delimiter knows that there is one column only
+        first = list(islice(table, 1))
+        check_delimiter(header[0], delimiter.join(first[0][1]) if first else None, delimiter, path)
+        table = chain(first, table)
+    rows: list[list[str]] = []
+    numbers: list[int] = []
+    n_batches = 0
+
+    def batch() -> Batch:
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
+        return Batch(dict(zip(header, columns, strict=True)), numbers)
+
+    for number, row in table:
+        if len(row) != len(header):
+            raise InputError(f"{path} line {number}: {wrong_width(row, header, delimiter)}")
+        if len(row) > 1 and row == header:
+            raise InputError(f"{path} line {number}: the header occurs again; were files joined?")
+        rows.append(row)
+        numbers.append(number)
+        if len(rows) == size:
+            yield batch()
+            rows, numbers, n_batches = [], [], n_batches + 1
+    if rows or not n_batches:
+        yield batch()
