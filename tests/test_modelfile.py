@@ -2,22 +2,17 @@
 
 import json
 import os
-import struct
-import time
+import re
 import warnings
-import zlib
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from conftest import make_ranked
-from rankplane import NPSVOR, SVR, CSearchCV, RedSVM, load_model, modelfile, save_model
+from rankplane import NPSVOR, SVR, Committee, CSearchCV, RedSVM, load_model, modelfile, save_model
 from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
 
@@ -48,7 +43,7 @@ def test_every_model_comes_back(model, dtype, tmp_path):
     assert str(found.explain(X[:2])[1]) == str(fitted.explain(X[:2])[1])
     for name in ("duality_gap_", "n_iter_", "n_support_", "dual_objective_"):
         np.testing.assert_array_equal(getattr(found, name), getattr(fitted, name))
-    assert not found.coef_.flags.writeable, "a view of the file, not a copy"
+    assert not found.coef_.flags.writeable, "shared by all who hold the model"
     found.fit(X, y)  # and it can be trained again
 
 
@@ -163,132 +158,28 @@ def test_what_cannot_be_stored_is_refused(ranked, tmp_path):
         save_model(TextVectorizer(tokenizer=str.split).fit(REVIEWS), path)
     with pytest.raises(ValueError, match="random_state must be a plain value"):
         save_model(NPSVOR(random_state=np.random.default_rng(0)).fit(*ranked), path)
-    with pytest.raises(ValueError, match=r"A model file holds NPSVOR, .* Got StandardScaler"):
-        save_model(make_pipeline(StandardScaler(), NPSVOR()).fit(ranked[0].toarray(), ranked[1]), path)
+    with pytest.raises(ValueError, match=r"A model file holds NPSVOR, .* Got LinearSVC"):
+        save_model(LinearSVC().fit(*ranked), path)
     with pytest.raises(ValueError, match="not fitted"):
         save_model(NPSVOR(), path)
+    with pytest.raises(ValueError, match=r"C must be a positive number. Got -1"):
+        save_model(NPSVOR().fit(*ranked).set_params(C=-1), path)
+    with pytest.raises(ValueError, match=r"metadata must be None or a dict. Got \['a'\]"):
+        save_model(NPSVOR().fit(*ranked), path, metadata=["a"])
     with pytest.raises(ValueError, match="metadata must hold"):
         save_model(NPSVOR().fit(*ranked), path, metadata={"model": object()})
     assert os.listdir(tmp_path) == []
 
 
-def test_truncated_files_are_refused(saved):
-    content = saved.read_bytes()
-    for length in [1, 7, 8, 40, 64, 200, len(content) // 2, len(content) - 1]:
-        saved.write_bytes(content[:length])
-        with pytest.raises(ValueError, match=r"m\.rankplane is (truncated|not a model file)"):
-            load_model(saved)
-
-
-def test_a_changed_byte_anywhere_is_noticed(saved):
-    content = saved.read_bytes()
-    for place in [*range(0, 32), *range(64, len(content), 97)]:
-        changed = bytearray(content)
-        changed[place] ^= 0x10
-        saved.write_bytes(changed)
-        with pytest.raises(ValueError, match=r"m\.rankplane (is (damaged|not a model file|truncated)|has format)"):
-            load_model(saved)
-
-
-@pytest.mark.parametrize("content", [b"", b"stars,review\n5,good\n", b"\x80\x04\x95pickle", bytes(500)])
-def test_foreign_files_are_refused(content, tmp_path):
-    path = tmp_path / "foreign"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match="foreign is not a model file of rankplane"):
-        load_model(path)
-
-
-def test_newer_formats_are_refused(saved):
-    content = bytearray(saved.read_bytes())
-    content[8:12] = struct.pack("<I", modelfile.FORMAT + 1)
-    saved.write_bytes(content)
-    with pytest.raises(ValueError, match=r"newer than format 2 that this version reads: update rankplane"):
-        load_model(saved)
-
-
-def with_header(path, change):
-    """The file with another header and a right check sum, as only intent would write it."""
-    content = path.read_bytes()
-    *_, n_header, _ = modelfile.PREAMBLE.unpack_from(content)
-    header = json.loads(content[64 : 64 + n_header])
-    change(header)
-    text = json.dumps(header).encode()
-    text += b" " * (modelfile.padded(len(text)) - len(text))
-    body = text + content[64 + n_header :]
-    start = modelfile.PREAMBLE.pack(modelfile.MAGIC, 1, zlib.crc32(body), len(text), 64 + len(body))
-    path.write_bytes(start.ljust(64, b"\0") + body)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda header: header["model"].update(kind="os.system"),
-        lambda header: header["model"]["params"].update(surprise=1),
-        lambda header: header["arrays"][0].update(offset=10**9),
-        lambda header: header["arrays"][0].update(offset=-64),
-        lambda header: header["arrays"][0].update(dtype="O"),
-        lambda header: header["arrays"][0].update(shape=[-1]),
-        lambda header: header["model"].pop("fitted"),
-        lambda header: header["model"]["fitted"]["weights"].update(array=99),
-        lambda header: header["model"]["fitted"].pop("classes_"),
-        lambda header: header["model"]["fitted"].pop("intercept_"),
-        lambda header: header["model"]["params"].update(probability=True),
-        lambda header: header["arrays"][0].update(shape=[10**30]),
-        lambda header: header["model"]["fitted"]["weights"].update(dtype="O"),
-        lambda header: header["model"]["fitted"].update(weights={"sparse": {"columns": 0, "values": 1}, "n_columns": 10**15}),
-    ],
-)
-def test_wrong_contents_are_refused(saved, change):
-    with_header(saved, change)
-    with pytest.raises(ValueError, match=r"m\.rankplane is damaged or was written by another version"):
-        load_model(saved)
-
-
-@pytest.mark.parametrize("header", ["[" * 100_000, "[]", "{}", '"model"', '{"model": 1, "arrays": [], "metadata": {}}'])
-def test_headers_of_another_shape_are_refused(header, tmp_path):
-    text = header.encode().ljust(modelfile.padded(len(header)))
-    start = modelfile.PREAMBLE.pack(modelfile.MAGIC, 1, zlib.crc32(text), len(text), 64 + len(text))
-    (tmp_path / "m.rankplane").write_bytes(start.ljust(64, b"\0") + text)
-    with pytest.raises(ValueError, match=r"m\.rankplane is damaged"):
-        load_model(tmp_path / "m.rankplane")
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=5))
-def test_forged_files_are_refused_or_hold_a_model(changes, forged):
-    """Bytes changed anywhere, with a check sum to match: a sentence or a model that answers, never anything else."""
-    path, content = forged
-    *_, n_header, n_bytes = modelfile.PREAMBLE.unpack_from(content)
-    body = bytearray(content[64:])
-    for place, byte in changes:
-        body[int(place * len(body))] = byte
-    start = modelfile.PREAMBLE.pack(modelfile.MAGIC, 1, zlib.crc32(body), n_header, n_bytes)
-    path.write_bytes(start.ljust(64, b"\0") + body)
-    with np.errstate(all="ignore"), warnings.catch_warnings(), suppress(ValueError, TypeError):
-        warnings.simplefilter("ignore")
-        found = load_model(path)
-        # Parameters are checked where they are used, so that is where a wrong one is refused.
-        assert len(found.predict(REVIEWS)) == len(REVIEWS)
-
-
-@pytest.fixture(scope="module")
-def forged(tmp_path_factory):
-    path = tmp_path_factory.mktemp("forged") / "m.rankplane"
-    save_model(make_pipeline(TextVectorizer(), NPSVOR(probability=True, decision="mae")).fit(REVIEWS, STARS), path)
-    return path, path.read_bytes()
-
-
-def test_wrong_vocabularies_are_refused(tmp_path):
-    path = tmp_path / "m.rankplane"
-    save_model(TextVectorizer().fit(REVIEWS), path)
-
-    def reverse(header):
-        level = header["model"]["fitted"]["levels"][0]
-        level[2] = level[1]  # counts instead of columns
-
-    with_header(path, reverse)
-    with pytest.raises(ValueError, match="is damaged"):
-        load_model(path)
+@pytest.mark.parametrize("path", [3, True, None, b"m.rankplane", 1.5])
+def test_a_path_is_a_path(path, ranked):
+    """A number is not an open file: what it is the number of could be anything, such as standard error."""
+    sentence = re.escape(f"path must be a str or a path. Got {path!r}.")
+    with pytest.raises(TypeError, match=sentence):
+        save_model(NPSVOR().fit(*ranked), path)
+    for read in (load_model, modelfile.read_metadata, modelfile.open_model):
+        with pytest.raises(TypeError, match=sentence):
+            read(path)
 
 
 def test_a_failed_save_leaves_the_old_file(saved, ranked, monkeypatch):
@@ -304,31 +195,40 @@ def test_a_failed_save_leaves_the_old_file(saved, ranked, monkeypatch):
     assert os.listdir(saved.parent) == [saved.name]
 
 
-def test_a_million_columns_load_quickly(tmp_path):
-    n_columns = 1_000_000
-    X, y = make_ranked(50, 20, dtype=np.float32)
-    fitted = NPSVOR().fit(X, y)
-    fitted.coef_ = np.random.default_rng(0).standard_normal((n_columns, 5), dtype=np.float32).T
-    fitted.n_features_in_ = n_columns
-    save_model(fitted, tmp_path / "m")
-    start = time.perf_counter()
-    found = load_model(tmp_path / "m")
-    assert time.perf_counter() - start < 1
-    assert found.coef_.shape == (5, n_columns)
-
-
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent / "models").glob("*.rankplane")), ids=lambda path: path.stem)
 def test_files_of_every_format_stay_readable(path):
     expected = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    found = load_model(path)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*was written with scikit-learn")  # as any file will be one day
+        found = load_model(path)
     assert found.predict(expected["texts"]).tolist() == expected["ranks"]
     np.testing.assert_allclose(found.predict_proba(expected["texts"]), expected["probabilities"], atol=1e-5)
 
 
 def test_a_committee_is_kept_whole(tmp_path, ranked):
-    from rankplane import Committee, load_model, save_model
+    fitted = Committee().fit(*ranked)
+    save_model(fitted, tmp_path / "m")
+    np.testing.assert_allclose(load_model(tmp_path / "m").predict_proba(ranked[0]), fitted.predict_proba(ranked[0]))
 
-    X, y = ranked
-    fitted = Committee().fit(X, y)
-    save_model(fitted, tmp_path / "committee.rankplane")
-    np.testing.assert_allclose(load_model(tmp_path / "committee.rankplane").predict_proba(X), fitted.predict_proba(X))
+
+def test_what_is_loaded_has_a_type(tmp_path):
+    """A type checker knows what a loaded model answers with, and takes no cast."""
+    api = pytest.importorskip("mypy.api")
+    snippet = tmp_path / "service.py"
+    snippet.write_text(
+        "from rankplane import load_model\n"
+        'model = load_model("m.rankplane")\n'
+        'reveal_type(model.predict(["good"]))\n'
+        'reveal_type(model.predict_proba(["good"]))\n'
+        "labels: list[int] = model.classes_.tolist()\n"
+        'words = model[:-1].transform(["good"])\n'
+        "model[-1].explain(words)\n"
+        "model.plane_scores(words)\n"
+        'model.predict(rows=["good"])\n'
+    )
+    config = Path(__file__).parents[1] / "pyproject.toml"
+    told, _, _ = api.run([str(snippet), "--config-file", str(config), "--cache-dir", str(tmp_path / "cache")])
+    lines = [line.split("service.py:")[1] for line in told.splitlines() if "service.py:" in line]
+    assert [line.split(":")[0] for line in lines if ": error:" in line] == ["9"], told
+    assert "numpy.ndarray" in lines[0]
+    assert "numpy.float64" in lines[1] or "floating" in lines[1]

@@ -262,3 +262,14 @@ def test_interrupt_arrives_within_a_second(answers_to_ctrl_c):
     thread.join()
     # A bound on a hang rather than a timing: the promise is a second, a loaded machine gets more.
     assert seconds < 10
+
+
+@pytest.mark.parametrize("options", [{"hashing": 8}, {"min_df": 1}, {"analyzer": "char", "min_df": 1}], ids=str)
+def test_ngrams_longer_than_any_document_add_nothing(options):
+    """Room is made, and levels are counted, by what documents hold: a product with the asked length would overflow."""
+    documents = ["one two three four", "five", ""] * 30
+    longest = TextVectorizer(ngram_range=(1, 18), **options).fit_transform(documents)
+    for asked in (10**6, 2**61, 2**64 - 1):
+        found = TextVectorizer(ngram_range=(1, asked), **options).fit_transform(documents)
+        assert (found != longest).nnz == 0
+    assert TextVectorizer(ngram_range=(20, 2**61), hashing=8).transform(documents).nnz == 0

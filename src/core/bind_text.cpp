@@ -282,7 +282,9 @@ nb::tuple hashed_rows(BoundCorpus& corpus, std::size_t min_n, std::size_t max_n,
     Control control;
     watch(control, on_progress, [&] {
         corpus.corpus().rewrite(corpus.term_of(), control);
-        const std::size_t capacity = corpus.corpus().n_tokens() * (max_n - min_n + 1);
+        // No n-gram is longer than its document. What is asked for may be of any length, and the product would overflow.
+        const std::size_t longest = std::min(max_n, corpus.corpus().longest());
+        const std::size_t capacity = longest < min_n ? 0 : corpus.corpus().n_tokens() * (longest - min_n + 1);
         rows.emplace(
             build_rows(corpus.corpus(), HashedColumns(corpus.strings(), min_n, max_n, n_bits), weighting, capacity, control));
     });

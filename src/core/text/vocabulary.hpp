@@ -207,9 +207,16 @@ class Vocabulary {
     }
 
     std::string name(std::size_t level, std::size_t i) const {
-        if (level == 0) return std::string(terms_[i]);
-        const std::uint64_t key = levels_[level].keys[i];
-        return name(level - 1, prefix_of(key)).append(1, ' ').append(terms_[last_of(key)]);
+        // From the last term to the first. Not by recursion: a file may bring any number of levels.
+        std::vector<std::uint32_t> later;
+        for (; level > 0; --level) {
+            const std::uint64_t key = levels_[level].keys[i];
+            later.push_back(last_of(key));
+            i = prefix_of(key);
+        }
+        std::string text(terms_[i]);
+        for (std::size_t k = later.size(); k-- > 0;) text.append(1, ' ').append(terms_[later[k]]);
+        return text;
     }
 
   private:
@@ -248,6 +255,7 @@ class Vocabulary {
             }
             PairCounts counts = count_pairs(blocks, prefixes, length, levels_.back().n_documents, min_documents, counts_occurrences,
                                             corpus.n_threads(), control);
+            if (counts.keys.empty()) break;  // nor is there anything longer
             Level level;
             level.keys = std::move(counts.keys);
             level.n_documents = std::move(counts.n_documents);

@@ -1,0 +1,139 @@
+"""The bytes of a model file: a preamble, a header, arrays; written whole or not at all, read and checked as a whole.
+
+    64 bytes    magic, format, check sum of all that follows, length of the header, length of the file
+    header      JSON: the tree of the model, the table of arrays (type, shape, place), and what the caller wants remembered
+    arrays      raw, little-endian, each starting at a multiple of 64 bytes, in the order of the table, without gaps
+
+A file is read into memory, not mapped: it may be overwritten, cut or deleted afterwards. A mapping would end the process at its
+next prediction after a truncation, and is no faster, since the check sum touches every page. The sum finds accidents, not intent.
+"""
+
+import json
+import math
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankplane.files import is_special, replacing
+
+# A first byte that no text has, and a line end that a transfer as text would change.
+MAGIC = b"\x93RPLANE\n"
+FORMAT = 3  # 2: models with a kernel, sparse matrices; 3: classes of scikit-learn
+PREAMBLE = struct.Struct("<8sIIQQ")
+ALIGNMENT = 64
+STORED_TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1", "|b1", "<i2", "<u2", "<f2")
+CHUNK = 2**22  # small enough to stay in a cache between the read and the check sum
+
+
+def check_path(path: Any) -> str:
+    """A number would be taken for a file that is already open."""
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise TypeError(f"path must be a str or a path. Got {path!r}.")
+    return name
+
+
+def padded(n_bytes: int) -> int:
+    return -(-n_bytes // ALIGNMENT) * ALIGNMENT
+
+
+def write_file(path: str, content: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
+    """Write a header of ``content`` and the table of arrays, and the arrays."""
+    table, place = [], 0
+    for array in arrays:
+        table.append({"dtype": array.dtype.str, "shape": list(array.shape), "offset": place})
+        place += padded(array.nbytes)
+    text = json.dumps(content | {"arrays": table}, allow_nan=False, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    text += b" " * (padded(len(text)) - len(text))
+    parts = [memoryview(text)]
+    for array in arrays:
+        parts += [array.reshape(-1).view(np.uint8).data, memoryview(bytes(padded(array.nbytes) - array.nbytes))]
+    check = 0
+    for part in parts:
+        check = zlib.crc32(part, check)
+    with replacing(path) as file:
+        file.write(PREAMBLE.pack(MAGIC, FORMAT, check, len(text), ALIGNMENT + len(text) + place).ljust(ALIGNMENT, b"\0"))
+        for part in parts:
+            file.write(part)
+
+
+def read_file(path: Any) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """The header and the arrays, read-only, once the file has proved to be whole."""
+    name = check_path(path)
+    if is_special(name):
+        raise ValueError(f"{name} is a device or a pipe, but a model is read from a file.")
+    with open(name, "rb", buffering=0) as file:
+        before = os.fstat(file.fileno())
+        n_header, check, body = read_preamble(name, file, before.st_size)
+        n_read, found = read_body(file, body)
+        after = os.fstat(file.fileno())
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or n_read < len(body):
+        raise ValueError(f"{name} changed while it was read: write a new file beside it and rename that, as save_model does.")
+    if found != check:
+        raise ValueError(f"{name} is damaged: its check sum does not match.")
+    body.flags.writeable = False
+    try:
+        header = json.loads(bytes(body[:n_header]).decode("utf-8", "surrogatepass"), parse_constant=refuse_constant)
+        if not {"model", "arrays", "metadata"} <= header.keys() or not isinstance(header["metadata"], dict):
+            raise ValueError
+        return header, table_of_arrays(header["arrays"], body[n_header:])
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, MemoryError):
+        raise ValueError(f"{name} is damaged: its header cannot be read.") from None
+
+
+def refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def read_preamble(name: str, file: Any, length: int) -> tuple[int, int, NDArray[np.uint8]]:
+    """Length of the header, check sum, and room for all that follows."""
+    start = file.read(ALIGNMENT)
+    if start[: len(MAGIC)] != MAGIC[: len(start)] or not start:
+        raise ValueError(f"{name} is not a model file of rankplane.")
+    if len(start) < ALIGNMENT:
+        raise ValueError(f"{name} is truncated: it has {length} bytes, fewer than its preamble.")
+    _, file_format, check, n_header, n_bytes = PREAMBLE.unpack_from(start)
+    if file_format > FORMAT:
+        raise ValueError(f"{name} has format {file_format}, newer than format {FORMAT} that this version reads: update rankplane.")
+    if length < n_bytes:
+        raise ValueError(f"{name} is truncated: it has {length} bytes of {n_bytes}.")
+    if length != n_bytes or n_header > length - ALIGNMENT or n_header % ALIGNMENT:
+        raise ValueError(f"{name} is damaged: its length is not what it says.")
+    try:
+        # Arrays lie at multiples of 64 bytes of the file, and shall in memory. numpy asks for huge pages.
+        room = np.empty(n_bytes, dtype=np.uint8)
+    except MemoryError:
+        raise MemoryError(f"{name} has {n_bytes} bytes, more than there is memory for.") from None
+    first = -room.ctypes.data % ALIGNMENT
+    return n_header, check, room[first : first + n_bytes - ALIGNMENT]
+
+
+def read_body(file: Any, body: NDArray[np.uint8]) -> tuple[int, int]:
+    """Fill the array; returns the number of bytes read and their check sum."""
+    view, done, check = body.data, 0, 0
+    while n_read := file.readinto(view[done : done + CHUNK]):
+        check = zlib.crc32(view[done : done + n_read], check)
+        done += n_read
+    return done, check
+
+
+def table_of_arrays(table: list[dict[str, Any]], data: NDArray[np.uint8]) -> list[NDArray[Any]]:
+    """Views of the arrays. They follow one another, so together they are no larger than the file."""
+    arrays, place = [], 0
+    for entry in table:
+        if entry["dtype"] not in STORED_TYPES:
+            raise ValueError(f"unknown type {entry['dtype']}")
+        dtype, shape = np.dtype(entry["dtype"]), entry["shape"]
+        if not all(type(n) is int and n >= 0 for n in shape):
+            raise ValueError("a shape is not made of counts")
+        n_bytes = dtype.itemsize * math.prod(shape)
+        if entry["offset"] != place or place + n_bytes > len(data):
+            raise ValueError("an array lies outside of its place")
+        arrays.append(np.asarray(data[place : place + n_bytes].view(dtype).reshape(shape)))
+        place += padded(n_bytes)
+    return arrays
