@@ -299,7 +299,7 @@ def evaluate(
     if not true:
         raise InputError(f"{file} has no rows with a rank.")
     labels, answers = np.concatenate(true), np.concatenate(predicted)
-    metrics = {"rows": len(labels), "model": training.measures(labels, answers, order)}
+    metrics = training.compared(labels, {"model": answers}, order, training.trained_ranks(metadata))
     matrix = training.confusion(labels, answers, order)
     if as_json:
         printed({**metrics, "ranks": order.tolist(), "confusion": matrix.tolist()})
