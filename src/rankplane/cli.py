@@ -162,7 +162,8 @@ def rows_to_test(path: str, inputs: Inputs, order: Any) -> Rows:
     training.check_known(labels, [batch.lines[row] for row in present], order, path)
     if not len(labels):
         raise InputError(f'{path} has no ranks in column "{inputs.target}".')
-    return Rows(training.take(inputs.features(batch, path), present), labels, present, {})
+    fields = training.joined_fields(batch, path, inputs, present)
+    return Rows(training.take(inputs.features(batch, path), present), labels, present, {}, fields)
 
 
 def check_outputs(outputs: list[str | None], inputs: list[str | None]) -> None:
@@ -270,11 +271,13 @@ def predictions(
     return dict(zip(names, values, strict=True))
 
 
-def warn_if_trained_on(model: str, file: str, metadata: dict[str, Any]) -> None:
-    if file != "-" and os.path.isfile(file) and metadata.get("fingerprint") == fingerprint(file):
+def warn_if_trained_on(model: str, file: str, metadata: dict[str, Any]) -> bool:
+    is_same = file != "-" and os.path.isfile(file) and metadata.get("fingerprint") == fingerprint(file)
+    if is_same:
         show_warning(
             f"{file} is the file that {model} was trained on, so these measures flatter it: train printed those of held-out rows"
         )
+    return is_same
 
 
 @app.command()
@@ -349,9 +352,9 @@ def report_command(
     """Write a page about a model: plots, errors and settings, readable without a network."""
     check_outputs([output], [model, file])
     pipeline, inputs, metadata = opened_model(model)
-    warn_if_trained_on(model, file, metadata)
+    is_trained_on = warn_if_trained_on(model, file, metadata)
     rows = rows_to_test(file, inputs, pipeline.classes_)
-    write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
+    write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}", is_trained_on=is_trained_on)
     print(f"Written: {output} ({in_bytes(os.path.getsize(output))})")
 
 
