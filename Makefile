@@ -87,8 +87,8 @@ $(DONE)/build: $(DONE)/venv pyproject.toml .ci/requirements.py
 	@touch $@
 
 # Without build isolation: the build folder then keeps pointing at the same nanobind, and only what has changed is compiled again.
-# The package is installed in place, so changes to Python files need no build.
-$(DONE)/package: $(DONE)/run $(CORE)
+# The package is installed in place, so changes to Python files need no build, but for new folders of them.
+$(DONE)/package: $(DONE)/run $(CORE) $(wildcard src/rankplane/*/__init__.py)
 	@echo "building the package"
 	@$(BIN)/pip install -qq --no-build-isolation --no-deps --editable .
 	@touch $@

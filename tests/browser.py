@@ -9,6 +9,29 @@ from contextlib import contextmanager
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe"]
+# Every text whose contrast with what lies behind it is below 4.5, which WCAG asks for at level AA.
+FAINT_TEXTS = """(() => {
+  const numbers = colour => { const n = colour.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n.slice(0, 3), 1] : n; };
+  const over = (top, below) => [0, 1, 2].map(i => top[i] * top[3] + below[i] * (1 - top[3]));
+  const light = colour => {
+    const [r, g, b] = colour.map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    return .2126 * r + .7152 * g + .0722 * b;
+  };
+  const behind = element => {
+    const below = element.parentElement ? behind(element.parentElement) : [255, 255, 255];
+    return over(numbers(getComputedStyle(element).backgroundColor), below);
+  };
+  const faint = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement, shown = element.getClientRects();
+    if (!texts.currentNode.data.trim() || !shown.length || element.closest('.unseen, caption, title')) continue;
+    const style = getComputedStyle(element), below = behind(element);
+    const ink = over(numbers(element.closest('svg') ? style.fill : style.color), below);
+    const [low, high] = [light(ink), light(below)].sort((a, b) => a - b), ratio = (high + .05) / (low + .05);
+    if (ratio < 4.5) faint.push(`${ratio.toFixed(2)} ${element.tagName} ${texts.currentNode.data.slice(0, 40)}`);
+  }
+  return [...new Set(faint)];
+})()"""
 
 
 class Tab:
@@ -43,9 +66,9 @@ class Tab:
                 return answer["result"]
             self.events.append(answer)
 
-    def open(self, address, width, scheme):
+    def open(self, address, width, scheme, medium="screen"):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call("Emulation.setEmulatedMedia", media=medium, features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Page.navigate", url=address)
         while not self.seen("Page.loadEventFired"):
             self.events.append(self.receive())

@@ -294,7 +294,7 @@ def test_the_command_line_trains_a_kernel(tmp_path, capsys):
     assert said["telling"] == []
     assert len(said["search"]["C"]) == len(said["search"]["scores"]) == 11
     assert said["metrics"]["model"]["mae"] < 0.7 < said["metrics"]["median"]["mae"]
-    assert "columns have no weights" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "with gamma = " in (tmp_path / "page.html").read_text(encoding="utf-8")
     model = str(tmp_path / "m.rankplane")
     assert main(["predict", model, str(path), "-o", str(tmp_path / "out.csv"), "--proba"]) == 0
     assert main(["evaluate", model, str(path)]) == 0

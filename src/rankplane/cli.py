@@ -26,6 +26,7 @@ from rankplane import demo, display, modelfile, training, writing
 from rankplane.cautions import Familiarity, KnownWords
 from rankplane.decisions import set_in_words
 from rankplane.files import is_special
+from rankplane.inputs import joined_fields
 from rankplane.progress import reading_progress, working
 from rankplane.reading import Batch, Dialect, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
 from rankplane.report import write_report
@@ -195,7 +196,8 @@ def rows_to_test(path: str, inputs: Inputs, order: Any, dialect: Dialect) -> Row
     training.check_known(labels, [batch.lines[row] for row in present], order, path)
     if not len(labels):
         raise InputError(f'{path} has no ranks in column "{inputs.target}".')
-    return Rows(training.take(inputs.features(batch, path), present), labels, present, {})
+    fields = joined_fields(batch, path, inputs, present)
+    return Rows(training.take(inputs.features(batch, path), present), labels, present, {}, fields)
 
 
 def check_outputs(outputs: list[str | None], inputs: list[str | None]) -> None:
@@ -324,11 +326,13 @@ def predictions(
     return dict(zip(names, values, strict=True))
 
 
-def warn_if_trained_on(model: str, file: str, metadata: dict[str, Any]) -> None:
-    if file != "-" and os.path.isfile(file) and metadata.get("fingerprint") == fingerprint(file):
+def warn_if_trained_on(model: str, file: str, metadata: dict[str, Any]) -> bool:
+    is_same = file != "-" and os.path.isfile(file) and metadata.get("fingerprint") == fingerprint(file)
+    if is_same:
         show_warning(
             f"{file} is the file that {model} was trained on, so these measures flatter it: train printed those of held-out rows"
         )
+    return is_same
 
 
 def warn_if_strange(model: str, file: str, familiarity: Familiarity) -> None:
@@ -363,7 +367,7 @@ def evaluate(
         raise InputError(f"{file} has no rows with a rank.")
     warn_if_strange(model, file, familiarity)
     labels, answers = np.concatenate(true), np.concatenate(predicted)
-    metrics = {"rows": len(labels), "model": training.measures(labels, answers, order)}
+    metrics = training.compared(labels, {"model": answers}, order, training.trained_ranks(metadata))
     matrix = training.confusion(labels, answers, order)
     if as_json:
         printed({**metrics, "ranks": order.tolist(), "confusion": matrix.tolist()})
@@ -418,11 +422,12 @@ def report_command(
     """Write a page about a model: plots, errors and settings, readable without a network."""
     check_outputs([output], [model, file])
     pipeline, inputs, metadata = opened_model(model)
-    warn_if_trained_on(model, file, metadata)
+    is_trained_on = warn_if_trained_on(model, file, metadata)
     rows = rows_to_test(file, inputs, pipeline.classes_, Dialect(delimiter, encoding))
     warn_if_strange(model, file, Familiarity(pipeline).look_at(rows.features))
     with working(sys.stderr.isatty(), "Measuring and writing the page"):
-        write_report(output, pipeline, metadata, inputs, rows, f"rows of {os.path.basename(file)}")
+        measured_on = f"rows of {os.path.basename(file)}"
+        write_report(output, pipeline, metadata, inputs, rows, measured_on, is_trained_on=is_trained_on)
     print(f"Written: {output} ({in_bytes(os.path.getsize(output))})")
 
 

@@ -180,9 +180,10 @@ class Rows:
     labels: NDArray[Any]
     together: NDArray[np.intp]
     notes: dict[str, Any]
+    fields: dict[str, list[Any]] = field(default_factory=dict)  # what texts were joined from
 
     def take(self, rows: NDArray[np.intp]) -> "Rows":
-        return Rows(take(self.features, rows), self.labels[rows], self.together[rows], self.notes)
+        return Rows(take(self.features, rows), self.labels[rows], self.together[rows], self.notes, take(self.fields, rows))
 
 
 def take(features: Any, rows: NDArray[np.intp]) -> Any:
@@ -228,7 +229,12 @@ def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
     if inputs.kind == "text" and notes["empty_texts"] == len(labels):
         columns = join_quoted(inputs.text)
         raise InputError(f"{source} has no text in column {columns}: all {len(labels):,} rows with a rank are empty there.")
-    return Rows(features, labels, joined(identity, groups), notes)
+    return Rows(features, labels, joined(identity, groups), notes, joined_fields(batch, source, inputs, present))
+
+
+def joined_fields(batch: Batch, source: str, inputs: Inputs, present: NDArray[np.intp]) -> dict[str, list[Any]]:
+    """The columns that texts are joined from, to be shown under their names; none where a single column is the text."""
+    return {name: take(batch.column(name, source), present) for name in inputs.text} if len(inputs.text) > 1 else {}
 
 
 def join_quoted(names: Sequence[str]) -> str:

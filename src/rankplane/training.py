@@ -217,6 +217,7 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     steps = [] if step is None else [("features", step)]
     pipeline = Pipeline([*steps, ("model", estimator)])
     data = rows.notes | {"trained_on": len(train_rows.labels), "columns": int(estimator.n_features_in_)}
+    data |= {"trained_ranks": rank_counts(train_rows.labels, estimator.classes_), "folds": searching.n_splits_}
     answers: dict[str, Any] = {}
     if choices.compact is not None:
         # Measured before and after, since what is kept is what is to be measured.
@@ -246,13 +247,35 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
 def measured(pipeline: Pipeline, test: Rows, train_labels: NDArray[Any], answers: dict[str, Any]) -> dict[str, Any]:
     """All measures on the test rows, of some answers, and of two that need no model."""
     order = pipeline.classes_
-    places = np.sort(rank_numbers(train_labels, order))
-    answers = {
-        **answers,
-        "majority": np.full(len(test.labels), order[np.argmax(np.bincount(places))]),
-        "median": np.full(len(test.labels), order[places[len(places) // 2]]),
-    }
-    return {"rows": len(test.labels)} | {name: measures(test.labels, answer, order) for name, answer in answers.items()}
+    return compared(test.labels, answers, order, rank_counts(train_labels, order))
+
+
+def rank_counts(labels: NDArray[Any], order: NDArray[Any]) -> dict[str, int]:
+    """How many rows have each rank, lowest first, under the names that a model file can hold."""
+    counts = np.bincount(rank_numbers(labels, order), minlength=len(order))
+    return dict(zip(map(str, order.tolist()), counts.tolist(), strict=True))
+
+
+def trained_ranks(metadata: dict[str, Any]) -> dict[str, int]:
+    """How many training rows have each rank, lowest first; older files have only counts that include the held-out rows."""
+    data = metadata.get("data") or {}
+    return dict(data.get("trained_ranks") or data.get("ranks") or {})
+
+
+def constant_answers(order: NDArray[Any], counts: dict[str, int]) -> dict[str, Any]:
+    """The answers that need no model, commonest rank and median of training; none where no counts are known."""
+    places = np.array([counts.get(str(label), 0) for label in order.tolist()], dtype=np.intp)
+    if not places.any():
+        return {}
+    median = np.searchsorted(np.cumsum(places), places.sum() // 2, side="right")
+    return {"majority": order[np.argmax(places)], "median": order[median]}
+
+
+def compared(labels: NDArray[Any], answers: dict[str, NDArray[Any]], order: NDArray[Any], counts: dict[str, int]) -> dict[str, Any]:
+    """Measures of some answers and of the constant ones, all on the same rows."""
+    constant = {name: np.full(len(labels), answer) for name, answer in constant_answers(order, counts).items()}
+    found = {name: measures(labels, given, order) for name, given in (answers | constant).items()}
+    return {"rows": len(labels)} | found
 
 
 def column_names(pipeline: Pipeline) -> Any:

@@ -7,7 +7,7 @@ from html import escape
 # About as wide as a phone, so that letters keep their size there.
 WIDTH, HEIGHT = 440, 280
 LEFT, RIGHT, TOP, BOTTOM = 66, 22, 16, 46
-LETTER = 7  # about the width of one
+LETTER, BOLD = 7, 8.5  # about the width of one
 
 
 def ticks(low: float, high: float, n_wanted: int = 5) -> list[float]:
@@ -51,8 +51,8 @@ class Axes:
         return "".join(parts)
 
 
-def picture(title: str, content: str) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title, quote=True)}">{content}</svg>'
+def picture(title: str, content: str, height: float = HEIGHT) -> str:
+    return f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title, quote=True)}">{content}</svg>'
 
 
 def dot(x: float, y: float, radius: float, hint: str, kind: str = "dot") -> str:
@@ -63,22 +63,34 @@ def curve(points: Sequence[tuple[float, float]]) -> str:
     return f'<polyline class="curve" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
 
 
-def price_curve(prices: Sequence[float], errors: Sequence[float], best: float, y_label: str) -> str:
-    """Error by C, which is spaced by powers of two."""
+def price_curve(
+    prices: Sequence[float], errors: Sequence[float], best: float, y_label: str, spread: Sequence[float] | None = None
+) -> str:
+    """Error by C, which is spaced by powers of two, with the standard error over the folds as bars."""
     places = [math.log2(price) for price in prices]
-    y_ticks = ticks(min(errors), max(errors))
-    low, high = min(places), max(places)
-    axes = Axes((low - 0.3, high + 0.3), (y_ticks[0], y_ticks[-1]))
+    around = [0.0] * len(prices) if spread is None else list(spread)
+    lows = [error - bar for error, bar in zip(errors, around, strict=True)]
+    highs = [error + bar for error, bar in zip(errors, around, strict=True)]
+    y_ticks = ticks(min(lows), max(highs))
+    axes = Axes((min(places) - 0.3, max(places) + 0.3), (y_ticks[0], y_ticks[-1]))
     every = -(-len(prices) // 7)
     names = [
         (place, f"{price:.2g}") for number, (place, price) in enumerate(zip(places, prices, strict=True)) if number % every == 0
     ]
     points = [(axes.x(place), axes.y(error)) for place, error in zip(places, errors, strict=True)]
-    content = axes.frame(names, [(tick, f"{tick:.4g}") for tick in y_ticks], "C", y_label) + curve(points)
-    for (x, y), price, error in zip(points, prices, errors, strict=True):
+    content = axes.frame(names, [(tick, f"{tick:.4g}") for tick in y_ticks], "C", y_label)
+    if spread is not None:
+        content += "".join(error_bar(x, axes.y(low), axes.y(high)) for (x, _), low, high in zip(points, lows, highs, strict=True))
+    content += curve(points)
+    for (x, y), price, error, bar in zip(points, prices, errors, around, strict=True):
         is_best = price == best
-        content += dot(x, y, 7 if is_best else 4, f"C = {price:g}: {error:.4f}", "best" if is_best else "dot")
-    return picture("Error by C", content)
+        hint = f"C = {price:g}: {error:.4f}" + (f" ± {bar:.4f}" if spread is not None else "")
+        content += dot(x, y, 7 if is_best else 4, hint, "best" if is_best else "dot")
+    return picture(f"{y_label} by C; the best is C = {best:g}", content)
+
+
+def error_bar(x: float, low: float, high: float) -> str:
+    return f'<path class="spread" d="M{x - 4:.1f} {low:.1f}h8m-4 0V{high:.1f}m-4 0h8"/>'
 
 
 def reliability(points: Sequence[tuple[float, float, int]]) -> str:
@@ -92,21 +104,40 @@ def reliability(points: Sequence[tuple[float, float, int]]) -> str:
     for promised, observed, count in points:
         hint = f"promised {promised:.1%}, observed {observed:.1%}, {count:,} cases"
         content += dot(axes.x(promised), axes.y(observed), 3 + 5 * math.sqrt(count / most), hint)
-    return picture("Reliability of the probabilities", content)
+    said = "; ".join(f"promised {promised:.0%}, observed {observed:.0%}" for promised, observed, _ in points)
+    return picture(f"Reliability of the probabilities. {said}", content)
 
 
-def bars(names: Sequence[str], values: Sequence[float], x_label: str, y_label: str, digits: int = 2) -> str:
-    """A bar per name, from zero up."""
-    y_ticks = ticks(0, max([*values, 1e-9]))
-    axes = Axes((-0.5, len(names) - 0.5), (0, y_ticks[-1]))
-    x_ticks = [(place, name) for place, name in enumerate(names)]
-    content = axes.frame(
-        x_ticks, [(tick, f"{tick:,.4g}" if tick < 10_000 else f"{tick:,.0f}") for tick in y_ticks], x_label, y_label
+BAR, GAP = 13, 10
+
+
+def shares(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]]) -> str:
+    """A group of lying bars per name, one per series: how much of the whole each name has there."""
+    left = round(min(LEFT + 40, max(24, 12 + BOLD * max(map(len, names)))))
+    room, top = WIDTH - left - 52, 30
+    most = max(max(values) for _, values in series) or 1.0
+    content, x = "", left
+    for number, (title, _) in enumerate(series):
+        content += f'<rect class="series{number}" x="{x}" y="4" width="12" height="12"/>'
+        content += f'<text x="{x + 17}" y="14">{escape(title)}</text>'
+        x += 36 + LETTER * len(title)
+    y = top
+    for place, name in enumerate(names):
+        n_letters = int((left - 12) / BOLD)
+        shown = name if len(name) <= n_letters else name[: n_letters - 1] + "…"
+        middle = y + BAR * len(series) / 2 + 4
+        words = f"{escape(shown)}<title>{escape(name)}</title>"
+        content += f'<text class="name" x="{left - 8}" y="{middle:.1f}" text-anchor="end">{words}</text>'
+        for number, (title, values) in enumerate(series):
+            width = room * values[place] / most
+            hint = f"<title>{escape(name)}, {escape(title)}: {values[place]:.1%}</title>"
+            content += (
+                f'<rect class="series{number}" x="{left}" y="{y + 1}" width="{max(width, 1):.1f}" height="{BAR - 2}">{hint}</rect>'
+            )
+            content += f'<text class="small" x="{left + width + 5:.1f}" y="{y + BAR - 3}">{100 * values[place]:.1f} %</text>'
+            y += BAR
+        y += GAP
+    said = "; ".join(
+        f"rank {name}: " + ", ".join(f"{title} {values[place]:.1%}" for title, values in series) for place, name in enumerate(names)
     )
-    for place, (name, value) in enumerate(zip(names, values, strict=True)):
-        left, right, top = axes.x(place - 0.35), axes.x(place + 0.35), axes.y(value)
-        hint = f"<title>{escape(name)}: {value:,.{digits}f}</title>"
-        shape = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{axes.y(0) - top:.1f}"'
-        content += f'<rect class="bar" {shape}>{hint}</rect>'
-        content += f'<text x="{(left + right) / 2:.1f}" y="{top - 4:.1f}" text-anchor="middle">{value:,.{digits}f}</text>'
-    return picture(f"{y_label} by {x_label}", content)
+    return picture(f"How often each rank occurs. {said}", content, y)

@@ -1,0 +1,89 @@
+"""Everything that a model depends on, as it was used, and the command that makes it again."""
+
+import shlex
+from html import escape
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from rankplane.report.markup import cell, section, table
+from rankplane.text.settings import PRESETS
+
+Settings = list[tuple[str, Any]]
+RECORDS = {
+    "version": "rankplane",
+    "date": "trained",
+    "source": "file",
+    "fingerprint": "fingerprint",
+    "test": "measured on",
+    "test_fingerprint": "fingerprint of that",
+}
+UNTOLD = ("verbose", "preset")  # shows no difference; and is told with the features
+
+
+def command_line(metadata: dict[str, Any]) -> str:
+    """What to type to get the same model again."""
+    inputs, choices = metadata["inputs"], metadata["choices"]
+    words = ["rankplane", "train", metadata["source"]]
+    words += [word for name in inputs["text"] for word in ("--text", name)]
+    options = {"target": inputs["target"], "group": inputs.get("group"), "ranks": inputs["ranks"]}
+    options |= choices | {"test": metadata.get("test")}
+    if metadata["search"] is not None:
+        options["C"] = None  # the search finds it
+    if options["test"]:
+        options["holdout"] = None
+    for name, value in options.items():
+        if value is not None and value is not False and value != []:
+            words.append(f"--{name.replace('_', '-')}")
+            words += [] if value is True else [",".join(map(str, value)) if isinstance(value, list) else str(value)]
+    return shlex.join([*words, "-o", "model.rankplane"])
+
+
+def run_settings(pipeline: Pipeline, metadata: dict[str, Any]) -> Settings:
+    """When and from what the model was made, and the choices that are no parameters of its steps."""
+    told = {name for _, step in pipeline.steps for name in step.get_params(deep=False)} | set(UNTOLD)
+    choices = [(name, value) for name, value in (metadata.get("choices") or {}).items() if name not in told]
+    folds = (metadata.get("data") or {}).get("folds")
+    return [(name, metadata[key]) for key, name in RECORDS.items() if key in metadata] + choices + [("folds", folds)]
+
+
+def model_settings(model: Any) -> Settings:
+    given = model.get_params(deep=False)
+    if hasattr(model, "gamma_"):
+        given["gamma"] = f"{model.gamma_:.6g}"
+    return [("class", type(model).__name__), *given.items()]
+
+
+def feature_settings(step: Any) -> Settings:
+    """With what the preset stands for filled in."""
+    given = step.get_params(deep=False)
+    preset = PRESETS.get(given.get("preset", ""), {})
+    return [
+        ("class", type(step).__name__),
+        *((name, preset.get(name) if value is None else value) for name, value in given.items()),
+    ]
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} array of shape {value.shape}"
+    words = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return words if len(words) <= 200 else words[:200] + " …"
+
+
+def settings_section(pipeline: Pipeline, metadata: dict[str, Any]) -> str:
+    groups = {"Run": run_settings(pipeline, metadata), "Model": model_settings(pipeline[-1])}
+    if len(pipeline.steps) > 1:
+        groups["Features"] = feature_settings(pipeline[0])
+    tables = ""
+    for title, settings in groups.items():
+        rows = [
+            [escape(name.replace("_", " ") if title == "Run" else name), cell(escape(shown(value)), "words")]
+            for name, value in settings
+            if value is not None and name not in ("verbose",)
+        ]
+        tables += f"<div><h3>{title}</h3>{table(f'Settings: {title}', ['setting', 'value'], rows, 'settings')}</div>"
+    command = f"<pre>{escape(command_line(metadata))}</pre>" if "fingerprint" in metadata else ""
+    note = "This command makes the same model again, from the same file." if command else ""
+    return section("Settings", f'{command}<div class="groups">{tables}</div>', note, "broad")
