@@ -46,18 +46,18 @@ def run(folder: str = ".", data_home: str | None = None, console: Console | None
     trained = training.train(rows, inputs, Choices(jobs=-1), verbose=int(console.is_terminal))
     seconds = time.perf_counter() - began
     pipeline, metadata = trained.pipeline, {"source": data.name} | trained.metadata
+    measured_on = f"{data.name} held out"
+    model, page = os.path.join(folder, MODEL), os.path.join(folder, PAGE)
+    modelfile.save_model(pipeline, model, metadata=metadata)
+    write_report(page, pipeline, modelfile.read_metadata(model), inputs, trained.test, measured_on)
     n_planes = 5 * len(metadata["search"]["C"]) * len(pipeline.classes_)
     told = f"{seconds:.1f} s from text to a tuned and calibrated model, {n_planes} planes trained on the way."
     console.print()
     console.print(Text(told, style="bold"))
-    measured_on = f"{data.name} held out"
     display.show_trained(console, pipeline, metadata, measured_on)
     text = REVIEW if data.name == "generated" else SENTENCE
     display.title(console, "Why this rank?")
     display.show_explanation(console, pipeline, "rank", text, [text])
-    model, page = os.path.join(folder, MODEL), os.path.join(folder, PAGE)
-    modelfile.save_model(pipeline, model, metadata=metadata)
-    write_report(page, pipeline, modelfile.read_metadata(model), inputs, trained.test, measured_on)
     console.print()
     console.print(Text.assemble("A page to open in a browser: ", (page, "bold"), ", the model: ", (model, "bold")))
     console.print(Text(f'Try: rankplane explain {model} "{text}"'))

@@ -12,7 +12,8 @@ from rich.text import Text
 from sklearn.pipeline import Pipeline
 
 from rankplane.highlights import shaded, text_pulls
-from rankplane.training import DECISIONS, HEADINGS, boundaries_of, data_notes, figure, telling
+from rankplane.options import DECISIONS
+from rankplane.training import HEADINGS, boundaries_of, data_notes, figure, telling
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 N_TERMS = 8

@@ -30,6 +30,7 @@ from rankplane import estimators
 from rankplane._core import Vocabulary
 from rankplane.calibration import Curved, Multinomial
 from rankplane.files import replacing
+from rankplane.options import MODEL_NAMES
 from rankplane.ordinal import LinearOrdinal
 from rankplane.search import CSearchCV
 from rankplane.tabular import ColumnEncoder
@@ -41,9 +42,7 @@ FORMAT = 2  # 2: models with a kernel, sparse matrices
 PREAMBLE = struct.Struct("<8sIIQQ")
 ALIGNMENT = 64
 STORED_TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1", "|b1", "<i2", "<u2", "<f2")
-MODELS: dict[str, type[LinearOrdinal]] = {
-    name: getattr(estimators, name) for name in ("NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR", "Committee")
-}
+MODELS: dict[str, type[LinearOrdinal]] = {name: getattr(estimators, name) for name in MODEL_NAMES}
 CALIBRATORS: dict[str, type[Multinomial]] = {"Multinomial": Multinomial, "Curved": Curved}
 NO_COLUMN = 2**32 - 1
 

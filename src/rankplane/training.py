@@ -20,6 +20,7 @@ from rankplane.explanations import Boundary, TopFeatures
 from rankplane.folds import deal
 from rankplane.kernels import GAMMA_KERNELS, gamma_of
 from rankplane.metrics import MEASURES
+from rankplane.options import DECISIONS, Options
 from rankplane.ordinal import LinearOrdinal
 from rankplane.reading import LABEL, Batch, InputError, widened
 from rankplane.search import DEFAULT_CS, CSearchCV
@@ -28,13 +29,6 @@ from rankplane.text import TextVectorizer
 from rankplane.text.settings import PRESETS
 from rankplane.validation import MAX_SEED, MAX_THREADS, rank_numbers
 
-# What predict answers with, and what that means.
-DECISIONS = {
-    "mae": "the median, for the least absolute error",
-    "mse": "the rank nearest to the mean, for the least squared error",
-    "accuracy": "the most likely rank",
-    "ranker": "the rule of the model",
-}
 FEW_VALUES = 20  # that a small table may hold and still be of ranks or categories
 HEADINGS = {"accuracy": "accuracy", "mae": "MAE", "mse": "MSE", "macro_mae": "macro MAE", "qwk": "QWK"}
 
@@ -229,19 +223,8 @@ GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0)  # on the gamma that goes with the spread o
 
 
 @dataclass(frozen=True)
-class Choices:
-    """What the user may choose; the command line's options have the same names."""
-
-    model: str = "NPSVOR"
-    preset: str = "default"
-    C: float | None = None
-    decision: str = "mae"
-    holdout: float = 0.2
-    seed: int = 0
-    jobs: int | None = None
-    compact: float | None = None
-    kernel: str = "linear"
-    gamma: float | None = None
+class Choices(Options):
+    """The options of the user, and what has to be loaded to check them."""
 
     def check(self) -> None:
         listed: dict[str, Collection[str]] = {"model": modelfile.MODELS, "preset": PRESETS, "decision": DECISIONS}
