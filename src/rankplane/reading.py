@@ -226,6 +226,9 @@ def parquet_batches(file: BinaryIO, path: str, size: int, on_read: OnRead | None
     try:
         table = parquet.ParquetFile(source)
         schema = table.schema_arrow
+        twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f'{path}: column "{twice}" occurs twice.')
         row = 0
         for part in table.iter_batches(batch_size=size):
             lines = list(range(row + 1, row + part.num_rows + 1))

@@ -26,12 +26,17 @@ def is_missing(value: Any) -> bool:
 
 def as_number(value: Any) -> float:
     """A number, NaN for a missing value; ``ValueError`` for anything else."""
-    return np.nan if is_missing(value) else float(value)
+    try:
+        return np.nan if is_missing(value) else float(value)
+    except OverflowError:  # a whole number, as long as JSON allows
+        return np.inf
 
 
 def is_number(value: Any) -> bool:
     try:
         float(value)
+    except OverflowError:
+        return True
     except (TypeError, ValueError):
         return False
     return True
@@ -76,8 +81,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self.categories_[name] = sorted({str(value) for value in values if not is_missing(value)})
                 continue
             known = numbers[np.isfinite(numbers)]
-            means.append(float(known.mean()) if len(known) else 0.0)
-            deviations.append(float(known.std()) or 1.0 if len(known) else 1.0)
+            unit = 2.0 ** max(0, int(np.frexp(np.abs(known).max(initial=0.0))[1]) - 500)  # squares of larger ones overflow
+            known = known / unit
+            means.append(float(known.mean() * unit) if len(known) else 0.0)
+            deviations.append(float(known.std() * unit) or 1.0 if len(known) else 1.0)
         self.means_, self.deviations_ = np.array(means), np.array(deviations)
         return self
 
@@ -102,7 +109,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             except (TypeError, ValueError):
                 raise CellError(f"Column {name!r} must hold numbers, as it did in training. Got {value!r}.", row) from None
             if np.isfinite(x):
-                scaled[row] = (x - self.means_[number]) / self.deviations_[number]
+                with np.errstate(over="ignore"):
+                    scaled[row] = (x - self.means_[number]) / self.deviations_[number]
+                if not np.isfinite(scaled[row]):
+                    raise CellError(f"Column {name!r} must hold numbers of the size it held in training. Got {value!r}.", row)
         return sp.csr_matrix(scaled)
 
     @staticmethod

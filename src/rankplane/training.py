@@ -102,7 +102,7 @@ class Inputs:
                 continue
             try:
                 number = float(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 number = np.nan
             if not np.isfinite(number):
                 raise InputError(
@@ -111,7 +111,8 @@ class Inputs:
                 )
             found.append(number)
         labels = np.array(found)
-        if self.ranks is None and len(labels) and np.all(labels % 1 == 0):
+        # Beyond 2**53 not every whole number is one of floating point.
+        if self.ranks is None and len(labels) and np.all(labels % 1 == 0) and np.abs(labels).max() < 2**53:
             labels = labels.astype(np.int64)
         return labels, present
 
