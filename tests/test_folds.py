@@ -53,3 +53,12 @@ def test_no_more_folds_than_groups():
         make_folds(5, None, ranks, np.zeros(30), 0)
     with pytest.raises(ValueError, match=r"groups must have one entry per row, 30\. Got 3"):
         make_folds(5, None, ranks, np.arange(3), 0)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 4])
+def test_no_fold_holds_everything_out(n_groups):
+    """Where every group is a rank of its own, as when each rank has one text."""
+    groups = np.tile(np.arange(n_groups), 10).astype(np.int32)
+    folds = make_folds(5, None, groups, groups, 0)
+    assert len(folds.test) > 1
+    assert folds.is_train.any(axis=1).all()

@@ -11,10 +11,10 @@ import pytest
 from browser import BROWSER, FAINT_TEXTS, opened_tab
 from rankplane import datasets, demo, metrics, modelfile, training
 from rankplane.cli import main
+from rankplane.inputs import Inputs, Rows, joined_fields, take
 from rankplane.reading import read_all
 from rankplane.report import make_report, plots, verdict
 from rankplane.report.findings import COVERAGES, Findings
-from rankplane.training import Inputs, Rows
 from test_cli import GOOD, make_rows, read_csv, write_csv
 
 SCRIPT = "<script>alert(1)</script> "
@@ -208,8 +208,8 @@ def parts_of(page):
     path = str(page.with_name("later.csv" if page.with_name("later.csv").exists() else metadata["source"]))
     batch = read_all(path)
     labels, present = inputs.labels(batch, path)
-    features = training.take(inputs.features(batch, path), present)
-    return pipeline, metadata, inputs, Rows(features, labels, present, {}, training.joined_fields(batch, path, inputs, present))
+    features = take(inputs.features(batch, path), present)
+    return pipeline, metadata, inputs, Rows(features, labels, present, {}, joined_fields(batch, path, inputs, present))
 
 
 def test_a_model_no_better_than_the_median_is_told_first(noise, page):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from rankplane import load_model, modelfile, save_model, training
+from rankplane.inputs import Inputs, Rows, prepare
 from rankplane.reading import Batch, InputError
-from rankplane.training import Choices, Inputs, prepare
+from rankplane.training import Choices
 from test_cli import make_rows
 
 
@@ -107,7 +108,7 @@ def test_a_compact_model_is_measured_as_it_is_kept(tmp_path):
 
 def test_columns_of_svmlight_files_are_counted_from_one(ranked):
     X, y = ranked
-    prepared = training.Rows(X, y, np.arange(len(y)), {"rows": len(y)})
+    prepared = Rows(X, y, np.arange(len(y)), {"rows": len(y)})
     pipeline = training.train(prepared, Inputs("label", n_columns=30), Choices(C=1.0, holdout=0)).pipeline
     names = {name for top in pipeline[-1].top_features(training.column_names(pipeline), n=30) for name, _ in top.up + top.down}
     assert names == {str(number) for number in range(1, 31)}

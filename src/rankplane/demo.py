@@ -7,10 +7,11 @@ from rich.console import Console
 from rich.text import Text
 
 from rankplane import datasets, display, modelfile, training
+from rankplane.inputs import Inputs, prepare
 from rankplane.progress import working
 from rankplane.reading import Batch
 from rankplane.report import write_report
-from rankplane.training import Choices, Inputs
+from rankplane.training import Choices
 
 MODEL, PAGE = "demo.rankplane", "demo.html"
 SENTENCE = "The plot is rather thin, but the actors are wonderful and I enjoyed it."
@@ -40,26 +41,26 @@ def run(folder: str = ".", data_home: str | None = None, console: Console | None
     data = rated_texts(console, data_home)
     batch = Batch({"text": list(data.texts), "rank": data.ranks.tolist()}, list(range(1, len(data.texts) + 1)))
     inputs = Inputs("rank", ["text"])
-    rows = training.prepare(batch, data.name, inputs)
+    rows = prepare(batch, data.name, inputs)
     console.print()
     display.show_data(console, data.name, rows.notes)
     began = time.perf_counter()
     trained = training.train(rows, inputs, Choices(jobs=-1), verbose=int(console.is_terminal))
     seconds = time.perf_counter() - began
     pipeline, metadata = trained.pipeline, {"source": data.name} | trained.metadata
-    n_planes = 5 * len(metadata["search"]["C"]) * len(pipeline.classes_)
-    told = f"{seconds:.1f} s from text to a tuned and calibrated model, {n_planes} planes trained on the way."
-    console.print()
-    console.print(Text(told, style="bold"))
     measured_on = f"{data.name} held out"
-    display.show_trained(console, pipeline, metadata, measured_on)
-    text = REVIEW if data.name == "generated" else SENTENCE
-    display.title(console, "Why this rank?")
-    display.show_explanation(console, pipeline, "rank", text, [text])
     model, page = os.path.join(folder, MODEL), os.path.join(folder, PAGE)
     modelfile.save_model(pipeline, model, metadata=metadata)
     with working(console.is_terminal, "Writing the page"):
         write_report(page, pipeline, modelfile.read_metadata(model), inputs, trained.test, measured_on)
+    n_planes = 5 * len(metadata["search"]["C"]) * len(pipeline.classes_)
+    told = f"{seconds:.1f} s from text to a tuned and calibrated model, {n_planes} planes trained on the way."
+    console.print()
+    console.print(Text(told, style="bold"))
+    display.show_trained(console, pipeline, metadata, measured_on)
+    text = REVIEW if data.name == "generated" else SENTENCE
+    display.title(console, "Why this rank?")
+    display.show_explanation(console, pipeline, "rank", text, [text])
     console.print()
     console.print(Text.assemble("A page to open in a browser: ", (page, "bold"), ", the model: ", (model, "bold")))
     console.print(Text(f'Try: rankplane explain {model} "{text}"'))

@@ -17,7 +17,8 @@ from rankplane.cautions import KnownWords
 from rankplane.explanations import Boundary, TopFeatures
 from rankplane.highlights import FAINT, STRONG, marked, shaded, text_pulls
 from rankplane.metrics import MEASURES
-from rankplane.training import DECISIONS, HEADINGS, boundaries_of, data_notes, figure, telling
+from rankplane.options import DECISIONS
+from rankplane.training import HEADINGS, boundaries_of, data_notes, figure, telling
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 N_TERMS = 8

@@ -74,7 +74,10 @@ def folds_of_groups(n_folds: int, rank_numbers: NDArray[np.int32], groups: NDArr
     if n_groups < 2:
         raise ValueError("groups must hold at least two different values, which folds can keep apart. Got one.")
     n_folds = min(n_folds, n_groups)
-    fold_of = deal(groups, rank_numbers, np.full(n_folds, 1 / n_folds), seed)
+    shares = np.full(n_folds, 1 / n_folds)
+    fold_of = deal(groups, rank_numbers, shares, seed)
+    if np.all(fold_of == fold_of[0]):  # where groups are whole ranks, a fold may want them all; by size it does not
+        fold_of = deal(groups, np.zeros_like(rank_numbers), shares, seed)
     tests = [np.flatnonzero(fold_of == fold) for fold in np.unique(fold_of)]
     return Folds(np.array([fold_of != fold for fold in np.unique(fold_of)]), tests)
 

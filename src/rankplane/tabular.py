@@ -308,6 +308,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             scaled = (numbers - mean) / deviation
             huge = ~np.isfinite(scaled)
             scaled[huge] = numbers[huge] / deviation - mean / deviation
+        too_large = np.flatnonzero(np.isfinite(numbers) & ~np.isfinite(scaled))
+        if len(too_large):
+            row = int(too_large[0])
+            shown = shortened(values[row])
+            raise CellError(f"Column {name!r} must hold numbers of the size it held in training. Got {shown}.", row)
         return np.where(np.isfinite(numbers), scaled, 0.0)
 
     def _one_hot(self, name: str, values: Any) -> tuple[NDArray[np.intp], list[int]]:

@@ -15,13 +15,10 @@ from sklearn.pipeline import Pipeline
 from rankplane import cautions, modelfile, parsing, validation
 from rankplane.explanations import Boundary, TopFeatures
 from rankplane.folds import deal
-from rankplane.inputs import RARE
-from rankplane.inputs import Inputs as Inputs  # with the alias, others may import these from here
-from rankplane.inputs import Rows as Rows
-from rankplane.inputs import prepare as prepare
-from rankplane.inputs import take as take
+from rankplane.inputs import RARE, Inputs, Rows
 from rankplane.kernels import GAMMA_KERNELS, gamma_of
 from rankplane.metrics import MEASURES
+from rankplane.options import DECISIONS, Options
 from rankplane.ordinal import LinearOrdinal
 from rankplane.progress import working
 from rankplane.reading import InputError
@@ -33,13 +30,6 @@ from rankplane.text.vectorizer import NoColumnsError
 from rankplane.validation import MAX_SEED, MAX_THREADS, rank_numbers
 from rankplane.weighing import Weighing, spread_of
 
-# What predict answers with, and what that means.
-DECISIONS = {
-    "mae": "the median, for the least absolute error",
-    "mse": "the rank nearest to the mean, for the least squared error",
-    "accuracy": "the most likely rank",
-    "ranker": "the rule of the model",
-}
 HEADINGS = {"accuracy": "accuracy", "mae": "MAE", "mse": "MSE", "macro_mae": "macro MAE", "qwk": "QWK"}
 
 
@@ -80,23 +70,8 @@ GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0)  # on the gamma that goes with the spread o
 
 
 @dataclass(frozen=True)
-class Choices:
-    """What the user may choose; the command line's options have the same names."""
-
-    model: str = "NPSVOR"
-    preset: str = "default"
-    C: float | None = None
-    decision: str = "mae"
-    holdout: float = 0.2
-    seed: int = 0
-    jobs: int | None = None
-    compact: float | None = None
-    kernel: str = "linear"
-    gamma: float | None = None
-    ngrams: str | None = None
-    analyzer: str | None = None
-    segmenter: str | None = None
-    class_weight: str | None = None
+class Choices(Options):
+    """The options of the user, and what has to be loaded to check them."""
 
     def check(self) -> None:
         listed: dict[str, Collection[str]] = {"model": modelfile.MODELS, "preset": PRESETS, "decision": DECISIONS}

@@ -5,13 +5,13 @@ import gzip
 import importlib
 import io
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, BinaryIO, Protocol, cast
 
 from rankplane.files import replacing
 from rankplane.reading import Batch, InputError, format_of
+from rankplane.streams import output_bytes
 
 
 class Sink(Protocol):
@@ -39,7 +39,7 @@ class CsvSink:
         self.names: list[str] | None = None
 
     def write(self, batch: Batch) -> None:
-        # Not by a text layer over the file: it would close standard output with itself.
+        # Not by a text layer over the file, which would close the file with itself.
         text = io.StringIO(newline="")
         writer = csv.writer(text, delimiter=self.delimiter, lineterminator="\n")
         if self.names is None:
@@ -135,7 +135,7 @@ def write_batches(path: str | None, batches: Iterable[Batch]) -> int:
 @contextmanager
 def sink_for(path: str | None) -> Iterator[Sink]:
     if path is None:
-        sink = sink_of(sys.stdout.buffer, "csv")
+        sink = sink_of(output_bytes(), "csv")
         yield sink
         sink.close()
         return

@@ -16,14 +16,13 @@ from rankplane.kernels import GAMMA_KERNELS
 from rankplane.modelfile.compact import read_weights, write_weights
 from rankplane.modelfile.sklearn_codecs import KNOWN, read_known, write_known
 from rankplane.modelfile.values import ValueReader, ValueWriter
+from rankplane.options import MODEL_NAMES
 from rankplane.ordinal import LinearOrdinal
 from rankplane.search import CSearchCV
 from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
 
-MODELS: dict[str, type[LinearOrdinal]] = {
-    name: getattr(estimators, name) for name in ("NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR", "Committee")
-}
+MODELS: dict[str, type[LinearOrdinal]] = {name: getattr(estimators, name) for name in MODEL_NAMES}
 CALIBRATORS: dict[str, type[Any]] = {"Multinomial": Multinomial, "Curved": Curved}
 SEARCHES = (CSearchCV, GridSearchCV, RandomizedSearchCV)
 NO_COLUMN = 2**32 - 1

@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from rankplane.highlights import shaded, text_pulls
+from rankplane.inputs import Inputs, Rows
 from rankplane.report.findings import Findings
 from rankplane.report.markup import boundary_name, percent, signed, worth_showing
 from rankplane.tabular import is_number
-from rankplane.training import Inputs, Rows, column_names, is_linear
+from rankplane.training import column_names, is_linear
 
 N_ERRORS = 8
 N_REASONS = 4

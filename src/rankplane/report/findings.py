@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from rankplane import training
 from rankplane.decisions import conformal_threshold, rank_sets
-from rankplane.training import Rows
+from rankplane.inputs import Rows
 from rankplane.validation import rank_numbers
 
 COVERAGES = (0.8, 0.9, 0.95)

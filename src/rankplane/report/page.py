@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from rankplane.files import replacing
+from rankplane.inputs import Inputs, Rows
 from rankplane.metrics import MEASURES
 from rankplane.report import plots, verdict
 from rankplane.report.errors import error_articles
 from rankplane.report.findings import COVERAGES, Coverage, Findings
 from rankplane.report.markup import NOTHING, boundary_name, bullets, cell, listed, percent, section, signed, table, worth_showing
 from rankplane.report.settings import settings_section
-from rankplane.training import HEADINGS, Inputs, Rows, data_notes, figure, is_linear, telling
+from rankplane.training import HEADINGS, data_notes, figure, is_linear, telling
 
 N_TERMS = 10
 MOST_NAMED = 8  # ranks in the line under the title
@@ -69,7 +70,7 @@ def figures(found: Findings) -> str:
 
 
 def cautions(
-    found: Findings, pipeline: Pipeline, metadata: dict[str, Any], inputs: Inputs, is_trained_on: bool
+    found: Findings, pipeline: Pipeline, metadata: dict[str, Any], inputs: Inputs, measured: Rows, is_trained_on: bool
 ) -> list[tuple[str, list[str]]]:
     """What must be known before any figure is believed: headings and sentences."""
     boxes = []
@@ -81,7 +82,7 @@ def cautions(
     if earlier and is_same:
         boxes.append((earlier[0], earlier[1:]))
     elif verdict.is_no_better(found):
-        boxes.append((verdict.beside_median(found), verdict.likely_reasons(found, inputs, metadata, is_linear(pipeline))))
+        boxes.append((verdict.beside_median(found), verdict.likely_reasons(found, pipeline, measured, inputs, metadata)))
     if earlier and not is_same:
         boxes.append(("Noted when the model was trained", list(earlier)))
     return boxes
@@ -276,7 +277,7 @@ def make_report(
 ) -> str:
     """The page, for rows that the model was not trained on, or a page that says that it was."""
     found = Findings(pipeline, metadata, rows)
-    boxes = [caution_box(*box) for box in cautions(found, pipeline, metadata, inputs, is_trained_on)]
+    boxes = [caution_box(*box) for box in cautions(found, pipeline, metadata, inputs, rows, is_trained_on)]
     middle = [rank_section(found), coverage_section(found), data_section(metadata, found)]
     middle += [shares_section(found), reliability_section(found)]
     if metadata.get("search"):

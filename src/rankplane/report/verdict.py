@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
+from rankplane.cautions import Familiarity, likely_reason
+from rankplane.inputs import Inputs, Rows
 from rankplane.report.findings import Findings
 from rankplane.report.markup import listed, percent, rows
-from rankplane.training import Inputs
 
-FEW_COLUMNS = 2  # of a text that the model knows: too few to tell its rank by
 SMALL_GAIN = 0.05  # of the median's error: however sure, not worth a model
-FEW_ROWS = 20  # of training per rank
 # Beyond half of the rows, a rank is the answer that needs no model by every measure, and accuracy flatters whoever gives it.
 MOST = 0.5
 # At ten to one, a row must look ten times likelier to be of the rare rank before that is the most likely one.
@@ -53,36 +53,20 @@ def is_no_better(found: Findings) -> bool:
     return bool(gain <= max(2 * error, SMALL_GAIN * found.metrics["median"]["mae"]))
 
 
-def likely_reasons(found: Findings, inputs: Inputs, metadata: dict[str, Any], is_linear: bool) -> list[str]:
+def likely_reasons(found: Findings, pipeline: Pipeline, measured: Rows, inputs: Inputs, metadata: dict[str, Any]) -> list[str]:
     """Why a model may be no better than the median on these rows, and what to try."""
-    reasons = []
-    if inputs.kind == "text":
-        few = float(np.mean(found.X.getnnz(axis=1) <= FEW_COLUMNS))
-        if few > 0.5:
-            reasons.append(
-                f"{percent(few)} of these texts have at most {FEW_COLUMNS} terms that the model knows: they are very short, in "
-                "another language, or of a script without blanks between words, which wants n-grams of characters."
-            )
-    n_trained = sum(found.counts.values())
-    if n_trained < FEW_ROWS * len(found.names):
-        reasons.append(f"It was trained on {n_trained:,} rows only, for {len(found.names)} ranks: more rows help most.")
     earlier = metadata.get("metrics") or {}
     if "median" in earlier and not found.was_measured_in_training(metadata) and earlier["model"]["mae"] < earlier["median"]["mae"]:
-        reasons.append(
+        return [
             "When it was trained, it was better than the median: "
             f"{earlier['model']['mae']:.2f} ranks off, against {earlier['median']['mae']:.2f}. "
             "So these rows differ from those of training: compare the two files, or train on rows like these."
-        )
-    at_median = float(np.mean(found.true == found.names.index(str(found.constants["median"]))))
-    if at_median > MOST:
-        reasons.append(
-            f"{percent(at_median)} of these rows have the median itself, which is then hard to beat: look at the ranks one by one, "
-            "and at macro MAE and QWK, which do not reward it."
-        )
-    if not reasons:
-        other = " A kernel may find what planes do not (--kernel rbf)." if is_linear and inputs.kind != "text" else ""
-        reasons.append(f"Its columns may say little about {inputs.target}: try others.{other}")
-    return reasons
+        ]
+    texts = measured.features if inputs.kind == "text" else None
+    strange = Familiarity(pipeline).look_at(texts or []).finding
+    known = [f"{strange[0].upper()}{strange[1:]}."] if strange else []
+    trained = np.repeat(np.arange(len(found.names)), [found.counts.get(name, 0) for name in found.names])
+    return [*known, likely_reason(pipeline, texts, trained, strange is not None)]
 
 
 def sentences(found: Findings) -> list[str]:
