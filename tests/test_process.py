@@ -155,7 +155,9 @@ def test_signals_that_are_ignored_stay_so():
 def test_a_stop_after_the_work_changes_nothing():
     """Python takes a while to end."""
     script = "import atexit, os, signal, sys\nfrom rankplane.__main__ import run\nsys.argv[1:] = ['--version']\n"
-    script += "for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):\n    atexit.register(os.kill, os.getpid(), number)\nrun()"
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        script += f"atexit.register(os.kill, os.getpid(), signal.{name})\n"
+    script += "run()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
