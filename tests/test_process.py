@@ -152,6 +152,16 @@ def test_signals_that_are_ignored_stay_so():
     assert done.stdout.splitlines()[1:] == ["True"]
 
 
+def test_a_stop_after_the_work_changes_nothing():
+    """Python takes a while to end."""
+    script = "import atexit, os, signal, sys\nfrom rankplane.__main__ import run\nsys.argv[1:] = ['--version']\n"
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        script += f"atexit.register(os.kill, os.getpid(), signal.{name})\n"
+    script += "run()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_stop_on_a_terminal_shows_the_cursor_again(tmp_path):
     """A bar hides it."""
     pty = pytest.importorskip("pty")

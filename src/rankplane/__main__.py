@@ -29,12 +29,16 @@ def stop(number: int, frame: Any) -> None:
     os._exit(128 + number)
 
 
-def run() -> None:
+def answer_signals(answer: Any) -> None:
     for name in SIGNALS:
         number = getattr(signal, name, None)
         # A signal that is ignored stays so: nohup and shells ask for that.
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, stop)
+            signal.signal(number, answer)
+
+
+def run() -> None:
+    answer_signals(stop)
     from rankplane import files, streams
 
     at_stop.append(files.drop_drafts)
@@ -43,6 +47,7 @@ def run() -> None:
 
     code = main()
     streams.leave()
+    answer_signals(signal.SIG_IGN)  # what is done is done, while Python takes its time to end
     sys.exit(code)
 
 
