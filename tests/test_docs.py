@@ -43,3 +43,11 @@ def test_commands_run(page, tmp_path, monkeypatch, capsys):
             program, *arguments = shlex.split(command)
             assert program == "rankplane"
             assert main(arguments) == 0, (command, capsys.readouterr().err)
+
+
+def test_promises_are_held_by_tests_that_exist():
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(test_\w+)::(test_\w+)`", page)
+    assert len(named) > 30
+    for file, test in named:
+        assert f"def {test}(" in (ROOT / "tests" / f"{file}.py").read_text(encoding="utf-8"), f"{file}::{test}"
