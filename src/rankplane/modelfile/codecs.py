@@ -55,7 +55,6 @@ class Writer(ValueWriter):
             listed = [*MODELS, *(search.__name__ for search in SEARCHES), "Pipeline", "TextVectorizer", "ColumnEncoder", *KNOWN]
             raise ValueError(f"A model file holds {', '.join(listed)}. Got {kind}.")
         if write is None:
-            check_is_fitted(model)
             return write_known(self, model)
         params = {name: self.value(name, value) for name, value in model.get_params(deep=False).items()}
         check_is_fitted(model)

@@ -4,8 +4,9 @@
     header      JSON: the tree of the model, the table of arrays (type, shape, place), and what the caller wants remembered
     arrays      raw, little-endian, each starting at a multiple of 64 bytes, in the order of the table, without gaps
 
-A file is read into memory, not mapped: it may be overwritten, cut or deleted afterwards. A mapping would end the process at its
-next prediction after a truncation, and is no faster, since the check sum touches every page. The sum finds accidents, not intent.
+A file is read into memory, not mapped: it may be overwritten, cut or deleted afterwards, and a mapping of a file that is cut ends
+the process at its next prediction. That is paid for in time and memory; ARCHITECTURE.md has the figures. The sum finds accidents,
+not intent.
 """
 
 import json
@@ -27,7 +28,7 @@ FORMAT = 3  # 2: models with a kernel, sparse matrices; 3: classes of scikit-lea
 PREAMBLE = struct.Struct("<8sIIQQ")
 ALIGNMENT = 64
 STORED_TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1", "|b1", "<i2", "<u2", "<f2")
-CHUNK = 2**22  # small enough to stay in a cache between the read and the check sum
+CHUNK = 2**22
 
 
 def check_path(path: Any) -> str:

@@ -5,6 +5,7 @@ scikit-learn's compiled code, or scipy's, would index by an attribute without lo
 """
 
 import inspect
+from collections import UserList
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,12 +30,14 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
+from sklearn.utils.validation import check_is_fitted
 
 from rankplane.modelfile.values import ValueReader, ValueWriter
 
 NUMBERS = tuple(np.dtype(letter).name for letter in "?bhilBHILefd")
 TYPES = (*dict.fromkeys(NUMBERS), "object")
 SCORES = {function.__name__: function for function in (chi2, f_classif, f_regression, mutual_info_classif, mutual_info_regression)}
+MAX_COLUMNS = 2**31 - 1  # as many as a sparse matrix of int32 has
 # Of every class; some have no columns, or no names of them.
 COMMON = ("n_features_in_", "feature_names_in_", "_sklearn_output_config")
 
@@ -72,7 +75,9 @@ def check_frequencies(transformer: TfidfTransformer) -> None:
 def check_imputer(imputer: SimpleImputer) -> None:
     if not hasattr(imputer, "_fill_dtype"):  # before scikit-learn 1.7 they were one
         imputer._fill_dtype = imputer._fit_dtype
-    require(imputer.indicator_ is None or isinstance(imputer.indicator_, MissingIndicator), "SimpleImputer", "a wrong indicator")
+    indicator = imputer.indicator_
+    is_sound = isinstance(indicator, MissingIndicator) and indicator.n_features_in_ == imputer.n_features_in_
+    require(indicator is None or is_sound, "SimpleImputer", "a wrong indicator")
 
 
 def check_power(transformer: PowerTransformer) -> None:
@@ -129,7 +134,18 @@ def check_selector(selector: SelectKBest) -> None:
     require(selector.scores_.ndim == 1, "SelectKBest", "scores that are no list")
 
 
+def check_nystroem(transformer: Nystroem) -> None:
+    n_out = transformer.components_.shape[0]
+    is_sound = transformer._n_features_out == n_out and transformer.normalization_.shape == (n_out, n_out)
+    require(is_sound, "Nystroem", "rows that do not match its columns")
+
+
 def check_columns(transformer: ColumnTransformer) -> None:
+    # Every column is somebody's, if only the rest's. A count that nothing bounds would be believed: names are made for so many.
+    indices = {index for listed in transformer._transformer_to_input_indices.values() for index in listed}
+    require(
+        indices == set(range(len(indices))) and transformer.n_features_in_ == len(indices), "ColumnTransformer", "other columns"
+    )
     names = [name for name, _, _ in transformer.transformers_]
     is_sound = all(isinstance(name, str) for name in names) and set(names) <= transformer._transformer_to_input_indices.keys()
     require(is_sound and len(set(names)) == len(names), "ColumnTransformer", "wrong names")
@@ -190,7 +206,7 @@ KNOWN = {
             ("components_", "mean_"),
         ),
         Known(SelectKBest, ("pvalues_",), ("scores_",), check=check_selector),
-        Known(Nystroem, ("normalization_", "component_indices_", "_n_features_out"), ("components_",)),
+        Known(Nystroem, ("normalization_", "component_indices_", "_n_features_out"), ("components_",), check=check_nystroem),
         Known(
             ColumnTransformer,
             ("transformers_", "_columns", "_transformer_to_input_indices", "output_indices_", "sparse_output_"),
@@ -247,6 +263,8 @@ def write_parts(writer: ValueWriter, name: str, value: list[tuple[Any, Any, Any]
 
 
 def plain_columns(columns: Any) -> Any:
+    if isinstance(columns, UserList):  # as scikit-learn before 1.9 kept the rest
+        return list(columns.data)
     return np.asarray(columns) if hasattr(columns, "__array__") else columns
 
 
@@ -289,6 +307,8 @@ def params_of(model: Any) -> dict[str, Any]:
 def write_known(writer: ValueWriter, model: Any) -> dict[str, Any]:
     cls = type(model)
     known = KNOWN[cls.__name__]
+    if cls is not HashingVectorizer:  # which has nothing to fit, and before scikit-learn 1.7 did not say so
+        check_is_fitted(model)
     if isinstance(model, CountVectorizer | HashingVectorizer):
         check_text(model)
     params = params_of(model)
@@ -318,6 +338,8 @@ def read_known(reader: ValueReader, node: dict[str, Any]) -> Any:
         model._validate_params()
     for name, value in fitted.items():
         setattr(model, name, value)
+    n_columns = fitted.get("n_features_in_", 0)
+    require(type(n_columns) is int and 0 <= n_columns <= MAX_COLUMNS, kind, "no count of columns")
     for name in known.by_column:
         value = fitted[name]
         is_sound = value is None or (isinstance(value, np.ndarray) and 1 <= value.ndim <= 2) or hasattr(value, "indptr")
