@@ -376,3 +376,9 @@ def test_only_sentences_come_out(kind):
     rng = random.Random(0)
     for _ in range(1500):
         fuzz_readers.read(kind, bytes([rng.randrange(256)]) + mutated(rng, rng.choice(fuzz_readers.SEEDS[kind])))
+
+
+def test_names_from_a_file_cannot_break_the_sentence_or_command_the_terminal(tmp_path):
+    """Found by the fuzzer: a quoted name may hold line ends, and escape sequences as well."""
+    sentence = complaint(tmp_path, "t.csv", '"b\n\x1b[31m","b\n\x1b[31m"\n1,2\n')
+    assert sentence == 't.csv line 3: column "b\\n\\x1b[31m" occurs twice.'
