@@ -15,7 +15,8 @@ from experiments import drawing
 from experiments.layout import table
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import Lab
-from rankplane import NPSVOR, rankers
+from rankplane import NPSVOR
+from rankplane.prediction import rankers
 
 EXPERIMENT = "decision_regions"
 SEED = 0

@@ -18,7 +18,7 @@ from experiments.layout import number, table
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import TITLES, Lab
 from rankplane import NPSVOR
-from rankplane.solve import LaneProblem, Options
+from rankplane.solver.lanes import LaneProblem, Options
 
 EXPERIMENT = "descent"
 SETS = ("video", "tablets", "mobilephone", "tripadvisor")

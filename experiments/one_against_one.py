@@ -8,11 +8,11 @@ import itertools
 
 import numpy as np
 
-from rankplane import tables
+from rankplane.base import LinearOrdinal
 from rankplane.docstrings import model
-from rankplane.ordinal import LinearOrdinal
-from rankplane.rankers import Ranks, Scores
-from rankplane.tables import N_FIELDS, Table
+from rankplane.prediction.rankers import Ranks, Scores
+from rankplane.solver import tables
+from rankplane.solver.tables import N_FIELDS, Table
 
 
 def pairs(n_ranks: int) -> list[tuple[int, int]]:

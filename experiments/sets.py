@@ -25,7 +25,7 @@ from benchmarks.common import console, processor_timed
 from benchmarks.data import Data, cache_folder
 from experiments.notebook import SkipError
 from rankplane import datasets
-from rankplane.folds import deal
+from rankplane.solver.folds import deal
 from rankplane.text import TextVectorizer
 
 # The sets of the paper, in the order of its tables, as files are called and as it calls them.

@@ -5,8 +5,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from rankplane import NPSVOR
-from rankplane.cautions import Familiarity, KnownWords, find, script_without_blanks
 from rankplane.text import TextVectorizer
+from rankplane.training.cautions import Familiarity, KnownWords, find, script_without_blanks
 
 CHINESE = ["首先你得忍着看完第一遍,觉得不知道在说什么;看了第二遍,觉得好像有点意思", "这部电影真的很好看,五星推荐"]
 

@@ -14,8 +14,9 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from conftest import make_ranked
-from rankplane import commands, load_model, modelfile, reading
-from rankplane.cli import main
+from rankplane import load_model, modelfile
+from rankplane.cli import commands, main
+from rankplane.inputs import reading
 
 COMMAND = [sys.executable, "-m", "rankplane"]
 GOOD = ["great", "lovely", "best", "superb"]

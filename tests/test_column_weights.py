@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from conftest import make_ranked
 from rankplane import NPSVOR, Committee, CSearchCV, load_model, save_model
-from rankplane.column_weights import BASE, scale_columns, telling_weights
-from rankplane.folds import make_folds
+from rankplane.solver.column_weights import BASE, scale_columns, telling_weights
+from rankplane.solver.folds import make_folds
 
 TIGHT = {"tol": 1e-6, "max_iter": 10_000}
 

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from rankplane import NPSVOR, display, training
-from rankplane.batches import Batch
-from rankplane.explanations import Boundary
-from rankplane.highlights import marked, shaded, text_pulls
-from rankplane.inputs import Inputs, prepare
+from rankplane import NPSVOR
+from rankplane.cli import display
+from rankplane.inputs.batches import Batch
+from rankplane.inputs.schema import Inputs, prepare
+from rankplane.prediction.explanations import Boundary
 from rankplane.text import TextVectorizer
-from rankplane.training import Choices, Pipeline
+from rankplane.training import fitting as training
+from rankplane.training.fitting import Choices, Pipeline
+from rankplane.training.highlights import marked, shaded, text_pulls
 from test_cli import make_rows
 from test_training import rows_of
 

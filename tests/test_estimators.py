@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import rankplane
 from conftest import MODELS, make_ranked
 from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, Committee, CSearchCV, RedSVM
+from rankplane.options import MODEL_NAMES
 
 TIGHT = {"tol": 1e-8, "max_iter": 2_000_000}
 NO_ORDER = {"check_classifiers_classes": "trains on text labels without an order, which are refused on purpose"}
@@ -225,9 +226,12 @@ def test_docs_list_every_parameter_with_its_default(model):
 
 
 def test_public_names():
-    assert {"NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR"} <= set(rankplane.__all__)
+    models = {"NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR", "Committee"}
+    others = {"CSearchCV", "ColumnEncoder", "TextVectorizer", "load_model", "read_metadata", "save_model", "set_in_words"}
+    assert set(rankplane.__all__) == models | others
+    assert models == set(MODEL_NAMES)
     for name in rankplane.__all__:
-        assert hasattr(rankplane, name)
+        assert getattr(rankplane, name).__name__ == name
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from rankplane import NPSVOR, CSearchCV
-from rankplane.explanations import extremes
+from rankplane.prediction.explanations import extremes
 
 
 def test_terms_add_up_to_the_score(model, ranked):

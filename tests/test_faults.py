@@ -15,8 +15,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rankplane import commands, files, load_model, modelfile, reading
-from rankplane.cli import main
+from rankplane import files, load_model, modelfile
+from rankplane.cli import commands, main
+from rankplane.inputs import reading
 from test_cli import COMMAND, make_rows, write_csv
 from test_process import start
 

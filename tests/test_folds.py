@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankplane.folds import deal, make_folds
+from rankplane.solver.folds import deal, make_folds
 
 
 @settings(max_examples=60, deadline=None)

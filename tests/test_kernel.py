@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 import reference
 from conftest import MODELS, make_curved, make_ranked
 from rankplane import NPSVOR, SVC, SVOR, SVR, RedSVM
-from rankplane.kernels import Gram, Kernel, gamma_of
+from rankplane.solver.kernels import Gram, Kernel, gamma_of
 
 TIGHT = {"tol": 1e-6, "max_iter": 100_000}
 KERNEL_MATRICES = {"rbf": rbf_kernel, "poly": polynomial_kernel, "sigmoid": sigmoid_kernel}

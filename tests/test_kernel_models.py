@@ -17,10 +17,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import MODELS, make_curved
-from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, Committee, CSearchCV, load_model, save_model, tables
+from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, Committee, CSearchCV, load_model, save_model
 from rankplane.cli import main
-from rankplane.kernels import Gram, Kernel
-from rankplane.solve import Options, solve_planes
+from rankplane.solver import tables
+from rankplane.solver.kernels import Gram, Kernel
+from rankplane.solver.lanes import Options, solve_planes
 
 TIGHT = {"tol": 1e-6, "max_iter": 100_000}
 NO_ORDER = {"check_classifiers_classes": "trains on text labels without an order, which are refused on purpose"}
@@ -192,7 +193,7 @@ def test_a_search_scores_what_single_fits_score(estimator, cache_size):
 
 
 def _folds(search, X, y):
-    from rankplane.folds import make_folds
+    from rankplane.solver.folds import make_folds
 
     folds = make_folds(3, X, (y - 1).astype(np.int32), None, 0)
     for fold in range(3):

@@ -1,7 +1,7 @@
 import pytest
 
-from rankplane import parsing
-from rankplane.reading import InputError
+from rankplane.inputs.reading import InputError
+from rankplane.training import parsing
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, None), ("1-2", (1, 2)), ("3", (3, 3)), (" 2 - 5 ", (2, 5))])

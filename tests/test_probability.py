@@ -11,9 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from conftest import make_ranked
-from rankplane import NPSVOR, calibration, decisions
-from rankplane.blas import one_thread
-from rankplane.calibration import Cumulative, Curved, LogisticProblem, Multinomial
+from rankplane import NPSVOR
+from rankplane.prediction import calibration, decisions
+from rankplane.prediction.calibration import Cumulative, Curved, LogisticProblem, Multinomial
+from rankplane.solver.blas import one_thread
 
 masses = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 6)), elements=st.floats(0.01, 1)).map(
     lambda p: p / p.sum(axis=1, keepdims=True)

@@ -63,17 +63,19 @@ def test_help_imports_little():
         *([name, "--help"] for name in ("train", "predict", "evaluate", "explain", "report", "demo")),
     ]
     loaded = modules_after(f"from rankplane.cli import main\nfor asked in {asked}:\n    assert main(asked) == 0")
-    assert not loaded & {"numpy", "scipy", "sklearn", "joblib", "pyarrow", "rankplane._core", "rankplane.commands"}
+    assert not loaded & {"numpy", "scipy", "sklearn", "joblib", "pyarrow", "rankplane._core", "rankplane.cli.commands"}
 
 
 def test_the_entry_point_imports_nothing_before_it_can_be_stopped():
     loaded = modules_after("import rankplane.__main__")
-    assert not loaded & {"typer", "rich", "numpy", "rankplane.cli", "rankplane.files", "pathlib", "inspect"}
+    assert not loaded & {"typer", "rich", "numpy", "rankplane.cli.app", "rankplane.files", "pathlib", "inspect"}
 
 
 def test_names_of_the_package_come_when_they_are_used():
     assert not modules_after("import rankplane; dir(rankplane); rankplane.__version__") & {"numpy", "sklearn"}
-    assert {"numpy", "rankplane.tables"} <= modules_after("import rankplane; rankplane.text.TextVectorizer; rankplane.tables.Table")
+    assert {"numpy", "rankplane.tabular"} <= modules_after(
+        "import rankplane; rankplane.text.TextVectorizer; rankplane.tabular.ColumnEncoder"
+    )
     for name in rankplane.__all__:
         assert name in dir(rankplane)
         assert getattr(rankplane, name).__name__ == name

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rankplane import rankers
+from rankplane.prediction import rankers
 
 scores_of_planes = arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(2, 7)), elements=st.floats(-5, 5))
 

@@ -17,8 +17,8 @@ import pyarrow.parquet
 import pytest
 
 from fuzz import fuzz_readers
-from rankplane import delimited, reading
-from rankplane.reading import Dialect, InputError, read_all, read_batches
+from rankplane.inputs import delimited, reading
+from rankplane.inputs.reading import Dialect, InputError, read_all, read_batches
 
 
 def whole(folder, name, content, **options):

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from browser import BROWSER, FAINT_TEXTS, opened_tab
-from rankplane import datasets, demo, metrics, modelfile, training
-from rankplane.cli import main
-from rankplane.inputs import Inputs, Rows, joined_fields, take
-from rankplane.reading import read_all
+from rankplane import datasets, metrics, modelfile
+from rankplane.cli import demo, main
+from rankplane.inputs.reading import read_all
+from rankplane.inputs.schema import Inputs, Rows, joined_fields, take
 from rankplane.report import make_report, plots, verdict
 from rankplane.report.findings import COVERAGES, Findings
+from rankplane.training import fitting as training
 from test_cli import GOOD, make_rows, read_csv, write_csv
 
 SCRIPT = "<script>alert(1)</script> "

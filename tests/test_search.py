@@ -157,7 +157,7 @@ def test_weights_reach_the_folds(ranked):
 
 
 def test_probability_reuses_the_held_out_scores(ranked, monkeypatch):
-    from rankplane.folds import FoldProblem
+    from rankplane.solver.folds import FoldProblem
 
     calls = []
     plain = FoldProblem.__init__

@@ -9,9 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 from conftest import make_ranked
-from rankplane import _core, tables
-from rankplane.solve import Options
-from rankplane.solve import solve_planes as solve_with_options
+from rankplane import _core
+from rankplane.solver import tables
+from rankplane.solver.lanes import Options
+from rankplane.solver.lanes import solve_planes as solve_with_options
 
 N_RANKS = 4
 TABLES = {

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from rankplane import load_model, training
+from rankplane import load_model
 from rankplane.cli import main
-from rankplane.inputs import Inputs, prepare, reason_to_leave_out
-from rankplane.reading import Batch, InputError, read_all
+from rankplane.inputs.reading import Batch, InputError, read_all
+from rankplane.inputs.schema import Inputs, prepare, reason_to_leave_out
+from rankplane.training import fitting as training
 from test_cli import complaint, make_rows, write_csv
 
 N_ROWS = 300

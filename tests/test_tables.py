@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankplane import tables
+from rankplane.solver import tables
 from reference import loss
 
 ZS = np.linspace(-3, 6, 37)

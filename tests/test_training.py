@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from rankplane import load_model, modelfile, save_model, training
-from rankplane.inputs import Inputs, Rows, prepare
-from rankplane.reading import Batch, InputError
-from rankplane.training import Choices
+from rankplane import load_model, modelfile, save_model
+from rankplane.inputs.reading import Batch, InputError
+from rankplane.inputs.schema import Inputs, Rows, prepare
+from rankplane.training import fitting as training
+from rankplane.training.fitting import Choices
 from test_cli import make_rows
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rankplane import NPSVOR, CSearchCV
-from rankplane.reading import InputError
-from rankplane.weighing import Weighing, spread_of
+from rankplane.inputs.reading import InputError
+from rankplane.training.weighing import Weighing, spread_of
 
 ORDER = np.array([1, 2, 3])
 PLACES = np.repeat([0, 1, 2], [10, 20, 70])

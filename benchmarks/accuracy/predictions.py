@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks import answers
 from benchmarks.data import Data
-from rankplane.folds import deal
+from rankplane.solver.folds import deal
 
 MEASURES = ("accuracy", "mae", "mse")
 MAX_EXTENSIONS = 5

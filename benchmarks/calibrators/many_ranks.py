@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import Log, data_folder, processor_timed, progress
-from rankplane import NPSVOR, calibration
-from rankplane.calibration import Cumulative, Curved
-from rankplane.folds import make_folds
+from rankplane import NPSVOR
 from rankplane.metrics import ranked_probability_score
+from rankplane.prediction import calibration
+from rankplane.prediction.calibration import Cumulative, Curved
+from rankplane.solver.folds import make_folds
 
 # Tables, the column to predict, and columns that would give it away.
 COLUMNS = {

@@ -20,11 +20,12 @@ from benchmarks.accuracy.predictions import MEASURES
 from benchmarks.accuracy.run import SETS
 from benchmarks.common import Log, each_set, options_parser, progress
 from benchmarks.data import Data
-from rankplane import NPSVOR, SVC, Committee, decisions
-from rankplane.calibration import Cumulative, Curved, Multinomial
-from rankplane.folds import make_folds, walk_folds
+from rankplane import NPSVOR, SVC, Committee
 from rankplane.metrics import ranked_probability_score
-from rankplane.rankers import ordered
+from rankplane.prediction import decisions
+from rankplane.prediction.calibration import Cumulative, Curved, Multinomial
+from rankplane.prediction.rankers import ordered
+from rankplane.solver.folds import make_folds, walk_folds
 
 CS = [0.125, 0.25, 0.5, 1.0, 2.0]
 PLANES: dict[str, Any] = {

@@ -6,14 +6,40 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rankplane.estimators import NPSVOR, SVC, SVMOP, SVOR, SVR, Committee, RedSVM
-    from rankplane.modelfile import load_model, save_model
+    from rankplane.modelfile import load_model, read_metadata, save_model
+    from rankplane.prediction.decisions import set_in_words
     from rankplane.search import CSearchCV
+    from rankplane.tabular import ColumnEncoder
+    from rankplane.text import TextVectorizer
 
-__all__ = ["NPSVOR", "SVC", "SVMOP", "SVOR", "SVR", "CSearchCV", "Committee", "RedSVM", "load_model", "save_model"]
+__all__ = [
+    "NPSVOR",
+    "SVC",
+    "SVMOP",
+    "SVOR",
+    "SVR",
+    "CSearchCV",
+    "ColumnEncoder",
+    "Committee",
+    "RedSVM",
+    "TextVectorizer",
+    "load_model",
+    "read_metadata",
+    "save_model",
+    "set_in_words",
+]
 __version__ = "0.1.0"
 
 if not TYPE_CHECKING:  # for a type checker, a name that is not above does not exist
-    MODULE_OF = {"CSearchCV": "search", "load_model": "modelfile", "save_model": "modelfile"}
+    MODULE_OF = {
+        "CSearchCV": "search",
+        "ColumnEncoder": "tabular",
+        "TextVectorizer": "text",
+        "load_model": "modelfile",
+        "read_metadata": "modelfile",
+        "save_model": "modelfile",
+        "set_in_words": "prediction.decisions",
+    }
 
     def __getattr__(name: str) -> Any:
         """Names are loaded when they are used: numpy and scikit-learn take a second, and the command line may not need them."""

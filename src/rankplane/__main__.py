@@ -43,7 +43,7 @@ def run() -> None:
 
     at_stop.append(files.drop_drafts)
     streams.open_closed()
-    from rankplane.cli import main
+    from rankplane.cli.app import main
 
     code = main()
     streams.leave()

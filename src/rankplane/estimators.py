@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankplane import rankers, tables
+from rankplane.base import LinearOrdinal
 from rankplane.docstrings import model
-from rankplane.ordinal import LinearOrdinal
-from rankplane.rankers import Ranks, Scores
-from rankplane.tables import Table
+from rankplane.prediction import rankers
+from rankplane.prediction.rankers import Ranks, Scores
+from rankplane.solver import tables
+from rankplane.solver.tables import Table
 
 
 @model

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from rankplane.solve import OnReport
+    from rankplane.solver.lanes import OnReport
 
 T = TypeVar("T")
 

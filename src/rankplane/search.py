@@ -16,14 +16,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from rankplane import decisions, validation
-from rankplane.calibration import Curved
+from rankplane import validation
+from rankplane.base import LinearOrdinal, Problem
 from rankplane.estimators import NPSVOR
-from rankplane.folds import Folds, FoldScores, make_folds, walk_folds
-from rankplane.kernels import GAMMA_KERNELS
 from rankplane.metrics import MEASURES, ranked_probability_score
-from rankplane.ordinal import LinearOrdinal, Problem
+from rankplane.prediction import decisions
+from rankplane.prediction.calibration import Curved
 from rankplane.progress import ProgressBar, search_progress, solve_progress, working
+from rankplane.solver.folds import Folds, FoldScores, make_folds, walk_folds
+from rankplane.solver.kernels import GAMMA_KERNELS
 from rankplane.validation import only_if
 
 # A tuple: scikit-learn compares defaults with ==, which an array does not answer with one word.

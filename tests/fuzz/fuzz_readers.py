@@ -14,10 +14,12 @@ except ImportError:  # the functions below can be called without it
     atheris = None
 
 if atheris is not None:
-    with atheris.instrument_imports(include=["rankplane.batches", "rankplane.delimited", "rankplane.reading", "json", "csv"]):
-        from rankplane import reading
+    with atheris.instrument_imports(
+        include=["rankplane.inputs.batches", "rankplane.inputs.delimited", "rankplane.inputs.reading", "json", "csv"]
+    ):
+        from rankplane.inputs import reading
 else:
-    from rankplane import reading
+    from rankplane.inputs import reading
 
 ENCODINGS = (None, "latin-1", "utf-16", "utf-8-sig", "shift-jis", "utf-7")
 DELIMITERS = (None, ";", "tab", "|", " ")

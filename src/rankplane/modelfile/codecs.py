@@ -9,16 +9,17 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rankplane import decisions, estimators, validation
+from rankplane import estimators, validation
 from rankplane._core import Vocabulary
-from rankplane.calibration import Curved, Multinomial
-from rankplane.kernels import GAMMA_KERNELS
+from rankplane.base import LinearOrdinal
 from rankplane.modelfile.compact import read_weights, write_weights
 from rankplane.modelfile.sklearn_codecs import KNOWN, read_known, write_known
 from rankplane.modelfile.values import ValueReader, ValueWriter
 from rankplane.options import MODEL_NAMES
-from rankplane.ordinal import LinearOrdinal
+from rankplane.prediction import decisions
+from rankplane.prediction.calibration import Curved, Multinomial
 from rankplane.search import CSearchCV
+from rankplane.solver.kernels import GAMMA_KERNELS
 from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
 

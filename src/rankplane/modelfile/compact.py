@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankplane.base import LinearOrdinal
 from rankplane.modelfile.values import ValueReader, ValueWriter
-from rankplane.ordinal import LinearOrdinal
 
 
 def compact_weights(weights: NDArray[Any], bound: float) -> NDArray[Any]:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from rankplane.highlights import shaded, text_pulls
-from rankplane.inputs import Inputs, Rows
+from rankplane.inputs.schema import Inputs, Rows
 from rankplane.report.findings import Findings
 from rankplane.report.markup import boundary_name, percent, signed, worth_showing
 from rankplane.tabular import is_number
-from rankplane.training import column_names, is_linear
+from rankplane.training.fitting import column_names, is_linear
+from rankplane.training.highlights import shaded, text_pulls
 
 N_ERRORS = 8
 N_REASONS = 4

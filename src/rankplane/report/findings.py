@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from rankplane import training
-from rankplane.decisions import conformal_threshold, rank_sets
-from rankplane.inputs import Rows
+from rankplane.inputs.schema import Rows
+from rankplane.prediction.decisions import conformal_threshold, rank_sets
+from rankplane.training import fitting as training
 from rankplane.validation import rank_numbers
 
 COVERAGES = (0.8, 0.9, 0.95)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from rankplane.explanations import Terms
+from rankplane.prediction.explanations import Terms
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from rankplane.files import replacing
-from rankplane.inputs import Inputs, Rows
+from rankplane.inputs.schema import Inputs, Rows
 from rankplane.metrics import MEASURES
 from rankplane.report import plots, verdict
 from rankplane.report.errors import error_articles
 from rankplane.report.findings import COVERAGES, Coverage, Findings
 from rankplane.report.markup import NOTHING, boundary_name, bullets, cell, listed, percent, section, signed, table, worth_showing
 from rankplane.report.settings import settings_section
-from rankplane.training import HEADINGS, data_notes, figure, is_linear, telling
+from rankplane.training.fitting import HEADINGS, data_notes, figure, is_linear, telling
 
 N_TERMS = 10
 MOST_NAMED = 8  # ranks in the line under the title

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from rankplane.cautions import Familiarity, likely_reason
-from rankplane.inputs import Inputs, Rows
+from rankplane.inputs.schema import Inputs, Rows
 from rankplane.report.findings import Findings
 from rankplane.report.markup import listed, percent, rows
+from rankplane.training.cautions import Familiarity, likely_reason
 
 SMALL_GAIN = 0.05  # of the median's error: however sure, not worth a model
 # Beyond half of the rows, a rank is the answer that needs no model by every measure, and accuracy flatters whoever gives it.

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, BinaryIO, Protocol, cast
 
 from rankplane.files import replacing
-from rankplane.reading import Batch, InputError, format_of
+from rankplane.inputs.reading import Batch, InputError, format_of
 from rankplane.streams import output_bytes
 
 

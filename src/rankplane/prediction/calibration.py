@@ -25,7 +25,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankplane.blas import one_thread
+from rankplane.solver.blas import one_thread
 
 Floats = NDArray[np.float64]
 FARTHEST = 1e6  # scores beyond any of training tell no more, but would overflow

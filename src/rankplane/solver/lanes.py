@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from rankplane import _core
-from rankplane.kernels import Gram
-from rankplane.planes import Planes
-from rankplane.tables import Table
+from rankplane.solver.kernels import Gram
+from rankplane.solver.planes import Planes
+from rankplane.solver.tables import Table
 
 WORKING_ROWS = 1024  # rows of a kernel that are worked on at a time
 OnReport = Callable[[int, int, list[int], list[float]], None]

@@ -12,23 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from rankplane import cautions, modelfile, parsing, validation
-from rankplane.explanations import Boundary, TopFeatures
-from rankplane.folds import deal
-from rankplane.inputs import RARE, Inputs, Rows
-from rankplane.kernels import GAMMA_KERNELS, gamma_of
+from rankplane import modelfile, validation
+from rankplane.base import LinearOrdinal
+from rankplane.inputs.reading import InputError
+from rankplane.inputs.schema import RARE, Inputs, Rows
 from rankplane.metrics import MEASURES
 from rankplane.options import DECISIONS, Options
-from rankplane.ordinal import LinearOrdinal
+from rankplane.prediction.explanations import Boundary, TopFeatures
 from rankplane.progress import working
-from rankplane.reading import InputError
 from rankplane.search import DEFAULT_CS, CSearchCV
+from rankplane.solver.folds import deal
+from rankplane.solver.kernels import GAMMA_KERNELS, gamma_of
 from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
 from rankplane.text.settings import ANALYZERS, PRESETS, SEGMENTERS, resolve
 from rankplane.text.vectorizer import NoColumnsError
+from rankplane.training import cautions, parsing
+from rankplane.training.weighing import Weighing, spread_of
 from rankplane.validation import MAX_SEED, MAX_THREADS, rank_numbers
-from rankplane.weighing import Weighing, spread_of
 
 HEADINGS = {"accuracy": "accuracy", "mae": "MAE", "mse": "MSE", "macro_mae": "macro MAE", "qwk": "QWK"}
 

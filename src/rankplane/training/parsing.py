@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankplane.reading import InputError
+from rankplane.inputs.reading import InputError
 
 
 def ngram_range(given: str | None) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""``rankplane demo`` or ``python -m rankplane.demo``: from rated sentences to a model and a page about it, told step by step."""
+"""``rankplane demo``: from rated sentences to a model and a page about it, told step by step."""
 
 import os
 import time
@@ -6,12 +6,14 @@ import time
 from rich.console import Console
 from rich.text import Text
 
-from rankplane import datasets, display, modelfile, training
-from rankplane.inputs import Inputs, prepare
+from rankplane import datasets, modelfile
+from rankplane.cli import display
+from rankplane.inputs.reading import Batch
+from rankplane.inputs.schema import Inputs, prepare
 from rankplane.progress import working
-from rankplane.reading import Batch
 from rankplane.report import write_report
-from rankplane.training import Choices
+from rankplane.training import fitting as training
+from rankplane.training.fitting import Choices
 
 MODEL, PAGE = "demo.rankplane", "demo.html"
 SENTENCE = "The plot is rather thin, but the actors are wonderful and I enjoyed it."

@@ -13,12 +13,12 @@ from rich.table import Table
 from rich.text import Text
 from sklearn.pipeline import Pipeline
 
-from rankplane.cautions import KnownWords
-from rankplane.explanations import Boundary, TopFeatures
-from rankplane.highlights import FAINT, STRONG, marked, shaded, text_pulls
 from rankplane.metrics import MEASURES
 from rankplane.options import DECISIONS
-from rankplane.training import HEADINGS, boundaries_of, data_notes, figure, telling
+from rankplane.prediction.explanations import Boundary, TopFeatures
+from rankplane.training.cautions import KnownWords
+from rankplane.training.fitting import HEADINGS, boundaries_of, data_notes, figure, telling
+from rankplane.training.highlights import FAINT, STRONG, marked, shaded, text_pulls
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 N_TERMS = 8

@@ -101,9 +101,9 @@ def train(
     as_json: Json = False,
 ) -> Work:
     """Train a model on a file of ranked texts or rows, measure it, and write it to one file."""
-    from rankplane import commands
-    from rankplane.reading import Dialect
-    from rankplane.training import Choices
+    from rankplane.cli import commands
+    from rankplane.inputs.reading import Dialect
+    from rankplane.training.fitting import Choices
 
     added = {"ngrams": ngrams, "analyzer": analyzer, "segmenter": segmenter, "class_weight": class_weight}
     choices = Choices(model, preset, C, decision, 0 if test else holdout, seed, jobs, compact, kernel, gamma, **added)
@@ -138,8 +138,8 @@ def predict(
     encoding: Encoding = None,
 ) -> Work:
     """Add the predicted rank to every row, in the order of the rows; files larger than memory are fine."""
-    from rankplane import commands
-    from rankplane.reading import Dialect
+    from rankplane.cli import commands
+    from rankplane.inputs.reading import Dialect
 
     return partial(commands.predict, model, file, output, proba, rank_set, Dialect(delimiter, encoding))
 
@@ -153,8 +153,8 @@ def evaluate(
     as_json: Json = False,
 ) -> Work:
     """Measure a model on a file whose ranks are known."""
-    from rankplane import commands
-    from rankplane.reading import Dialect
+    from rankplane.cli import commands
+    from rankplane.inputs.reading import Dialect
 
     return partial(commands.evaluate, model, file, Dialect(delimiter, encoding), as_json)
 
@@ -166,7 +166,7 @@ def explain(
     as_json: Json = False,
 ) -> Work:
     """Show the rank of one text, how sure the model is, and which words pull it up or down."""
-    from rankplane import commands
+    from rankplane.cli import commands
 
     return partial(commands.explain, model, text, as_json)
 
@@ -180,8 +180,8 @@ def report_command(
     encoding: Encoding = None,
 ) -> Work:
     """Write a page about a model: plots, errors and settings, readable without a network."""
-    from rankplane import commands
-    from rankplane.reading import Dialect
+    from rankplane.cli import commands
+    from rankplane.inputs.reading import Dialect
 
     return partial(commands.report_command, model, file, output, Dialect(delimiter, encoding))
 
@@ -191,7 +191,7 @@ def demo_command(
     output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the model and the page.")] = ".",
 ) -> Work:
     """Train on sentences that people rated, tell the story, and write a page about the model."""
-    from rankplane import commands
+    from rankplane.cli import commands
 
     return partial(commands.demo_command, output)
 

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankplane import parsing, validation
-from rankplane.decisions import cost_matrix
+from rankplane import validation
+from rankplane.prediction.decisions import cost_matrix
 from rankplane.search import CSearchCV
+from rankplane.training import parsing
 
 # How the error is called that an answer is to make least.
 ERRORS = {"mae": "MAE", "mse": "MSE", "accuracy": "share of wrong answers", "ranker": "MAE"}

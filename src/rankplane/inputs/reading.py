@@ -19,9 +19,9 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import scipy.sparse as sp
 
-from rankplane.batches import MARK, Batch, InputError, Lines
-from rankplane.delimited import PLAIN, Dialect, csv_batches, decoded_as
-from rankplane.packing import UNPACKERS, UNPACKING_ERRORS, UnpackError, no_text, packed_again
+from rankplane.inputs.batches import MARK, Batch, InputError, Lines
+from rankplane.inputs.delimited import PLAIN, Dialect, csv_batches, decoded_as
+from rankplane.inputs.packing import UNPACKERS, UNPACKING_ERRORS, UnpackError, no_text, packed_again
 
 # Users of tables need know one file only.
 __all__ = ["LABEL", "Batch", "Dialect", "InputError", "OnRead", "fingerprint", "format_of", "line_batches"]

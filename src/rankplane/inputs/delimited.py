@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from rankplane.batches import MARK, Batch, InputError, Lines
+from rankplane.inputs.batches import MARK, Batch, InputError, Lines
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 NAMED = {"tab": "\t", "\\t": "\t"}

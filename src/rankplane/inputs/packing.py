@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from rankplane.batches import InputError
+from rankplane.inputs.batches import InputError
 
 # What the standard library's unpackers raise for bytes that they do not know, and for a file that was cut short.
 UNPACKING_ERRORS = (zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile)

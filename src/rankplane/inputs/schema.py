@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from rankplane.batches import Batch, InputError
-from rankplane.reading import LABEL, widened
+from rankplane.inputs.batches import Batch, InputError
+from rankplane.inputs.reading import LABEL, widened
 from rankplane.tabular import BOOLEANS, as_number, is_missing, is_number, unfit
 
 FEW_VALUES = 20  # that a small table may hold and still be of ranks or categories

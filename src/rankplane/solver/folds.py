@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
-from rankplane.solve import LaneProblem, OnReport, Options
-from rankplane.tables import Table
+from rankplane.solver.lanes import LaneProblem, OnReport, Options
+from rankplane.solver.tables import Table
 
 
 @dataclass(frozen=True)

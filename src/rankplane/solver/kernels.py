@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankplane import _core
-from rankplane.blas import one_thread
+from rankplane.solver.blas import one_thread
 
 GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
 KERNELS = ("linear", *GAMMA_KERNELS, "precomputed")

@@ -15,18 +15,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankplane import decisions, rankers, tables, validation
-from rankplane.blas import one_thread
-from rankplane.calibration import Curved
-from rankplane.column_weights import scale_columns, telling_weights
-from rankplane.explanations import Explanation, TopFeatures, explain_rows, top_columns
-from rankplane.folds import FoldProblem, Folds, make_folds, walk_folds
-from rankplane.kernels import GAMMA_KERNELS, KERNELS, FixedRows, Gram, Kernel, gamma_of, kernel_scores
-from rankplane.planes import Planes, scores
+from rankplane import validation
+from rankplane.prediction import decisions, rankers
+from rankplane.prediction.calibration import Curved
+from rankplane.prediction.explanations import Explanation, TopFeatures, explain_rows, top_columns
+from rankplane.prediction.rankers import Ranks, Scores
 from rankplane.progress import solve_progress, working
-from rankplane.rankers import Ranks, Scores
-from rankplane.solve import OnReport, Options, solve_planes
-from rankplane.tables import Table
+from rankplane.solver import tables
+from rankplane.solver.blas import one_thread
+from rankplane.solver.column_weights import scale_columns, telling_weights
+from rankplane.solver.folds import FoldProblem, Folds, make_folds, walk_folds
+from rankplane.solver.kernels import GAMMA_KERNELS, KERNELS, FixedRows, Gram, Kernel, gamma_of, kernel_scores
+from rankplane.solver.lanes import OnReport, Options, solve_planes
+from rankplane.solver.planes import Planes, scores
+from rankplane.solver.tables import Table
 from rankplane.validation import OnlyIf, only_if
 
 LOSSES = ("hinge", "squared_hinge")
@@ -375,7 +377,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of bool, shape (n_rows, n_ranks)
-            ``rankplane.decisions.set_in_words`` turns it into intervals such as "3-4".
+            ``rankplane.prediction.decisions.set_in_words`` turns it into intervals such as "3-4".
         """
         if isinstance(coverage, bool) or not isinstance(coverage, float) or not 0 < coverage < 1:
             raise ValueError(f"coverage must be a number between 0 and 1. Got {coverage!r}.")

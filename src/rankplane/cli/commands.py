@@ -17,17 +17,20 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from rankplane import demo, display, modelfile, training, writing
-from rankplane.cautions import Familiarity, KnownWords
-from rankplane.decisions import set_in_words
+from rankplane import modelfile
+from rankplane.cli import demo, display
 from rankplane.files import is_special, naming
-from rankplane.inputs import Inputs, Rows, joined_fields, prepare, take
+from rankplane.inputs import writing
+from rankplane.inputs.reading import Batch, Dialect, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
+from rankplane.inputs.schema import Inputs, Rows, joined_fields, prepare, take
+from rankplane.prediction.decisions import set_in_words
 from rankplane.progress import reading_progress, working
-from rankplane.reading import Batch, Dialect, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
 from rankplane.report import write_report
 from rankplane.streams import output_bytes, show_warning
 from rankplane.tabular import CellError
-from rankplane.training import Choices
+from rankplane.training import fitting as training
+from rankplane.training.cautions import Familiarity, KnownWords
+from rankplane.training.fitting import Choices
 
 
 def split_names(names: str | None) -> list[str] | None:

@@ -1,0 +1,5 @@
+"""The command ``rankplane``."""
+
+from rankplane.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,1 @@
+"""Tables from and to files, and which of their columns are what."""

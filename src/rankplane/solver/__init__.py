@@ -1,0 +1,1 @@
+"""From data and tables to planes: what ranks demand, the solve, folds as lanes, kernels."""
