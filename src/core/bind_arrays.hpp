@@ -42,11 +42,6 @@ template <class T, std::size_t N> OwnedArray<T, N> new_array(std::size_t size) {
     return {std::unique_ptr<T[]>(new T[size == 0 ? 1 : size])};
 }
 
-template <class Work> auto without_gil(const Work& work) {
-    const nb::gil_scoped_release unlocked;
-    return work();
-}
-
 inline Isa isa_in_use() {
     const char* name = std::getenv("RANKPLANE_ISA");
     return choose_isa(name == nullptr ? "" : name);
@@ -114,7 +109,7 @@ template <class Work> void run_watched(const Work& work, Control& control, const
         lock.unlock();
         if (report) on_report(report->sweep, report->n_active_rows, report->lanes, report->violations);
     };
-    run_interruptibly(work, pass_on, [&] { control.request_stop(); });
+    run_interruptibly(control, pass_on, work);
 }
 
 }  // namespace rankplane

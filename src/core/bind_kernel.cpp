@@ -37,7 +37,8 @@ class BoundKernelSolver {
 
     nb::tuple measure() {
         auto urgency = new_array<double, 1>(n_rows_);
-        const bool is_running = without_gil([&] { return solver_.measure(urgency.data.get()); });
+        bool is_running = false;
+        run_interruptibly([&](Control& control) { is_running = solver_.measure(urgency.data.get(), control); });
         return nb::make_tuple(is_running, urgency.release({n_rows_}));
     }
 
@@ -58,7 +59,7 @@ class BoundKernelSolver {
 
     void stretch(double factor, const std::vector<bool>& frozen) {
         if (frozen.size() != n_lanes_) throw std::invalid_argument("frozen must have one entry per lane.");
-        without_gil([&] { solver_.stretch(factor, frozen); });
+        run_interruptibly([&](Control& control) { solver_.stretch(factor, frozen, control); });
     }
 
     nb::object score(const Vector<std::uint32_t>& picks, std::size_t first_lane, std::size_t n_wanted) const {
@@ -107,7 +108,7 @@ template <class T, class Index> void bind_products(nb::module_& module) {
             const auto columns = view(column_starts, column_rows, column_values, n_rows);
             const auto picks = view(pick_starts, pick_columns, pick_values, columns.n_rows);
             auto products = new_array<double, 2>(picks.n_rows * n_rows);
-            without_gil([&] { row_products(picks, columns, n_rows, products.data.get()); });
+            run_interruptibly([&](Control& control) { row_products(picks, columns, n_rows, products.data.get(), control); });
             return products.release({picks.n_rows, n_rows});
         },
         nb::arg("pick_starts"), nb::arg("pick_columns"), nb::arg("pick_values"), nb::arg("column_starts"), nb::arg("column_rows"),

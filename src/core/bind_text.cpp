@@ -55,7 +55,7 @@ template <class Work> void watch(Control& control, const nb::object& on_progress
     const auto pass_on = [&] {
         if (!on_progress.is_none()) on_progress(n_done_before + control.n_done());
     };
-    run_interruptibly(work, pass_on, [&] { control.request_stop(); });
+    run_interruptibly(control, pass_on, work);
 }
 
 TokenRules make_rules(const std::string& analyzer, std::size_t min_length, const std::string& marks, std::size_t min_n,
@@ -135,7 +135,10 @@ class BoundCorpus {
     nb::list tokens() {
         merge();
         nb::list all;
-        for (std::size_t i = 0; i < merged_.strings.size(); ++i) all.append(to_str(merged_.strings[i]));
+        for (std::size_t i = 0; i < merged_.strings.size(); ++i) {
+            hear_signals(i);
+            all.append(to_str(merged_.strings[i]));
+        }
         return all;
     }
 
@@ -152,6 +155,7 @@ class BoundCorpus {
             if (nb::len(*terms) != term_of.size()) throw std::invalid_argument("There must be one term per token.");
             Interner strings;
             for (std::size_t i = 0; i < term_of.size(); ++i) {
+                hear_signals(i);
                 const nb::object term = (*terms)[i];
                 if (term_of[i] == dropped) continue;
                 term_of[i] = intern_term(term, strings);
@@ -189,7 +193,7 @@ class BoundCorpus {
   private:
     void merge() {
         if (is_merged_) return;
-        merged_ = corpus_.merge();
+        run_interruptibly([&](Control& control) { merged_ = corpus_.merge(control); });
         is_merged_ = true;
     }
 
@@ -224,7 +228,7 @@ class BoundCorpus {
     bool is_merged_ = false;
 };
 
-Weighting make_weighting(bool is_sublinear, const std::optional<Vector<float>>& idf, const std::string& norm,
+Weighting make_weighting(bool is_sublinear, const std::optional<Vector<double>>& idf, const std::string& norm,
                          std::size_t n_columns) {
     if (idf && idf->shape(0) != n_columns) throw std::invalid_argument("idf must have one entry per column.");
     return {is_sublinear, idf ? idf->data() : nullptr, norm == "l2" ? Norm::l2 : norm == "l1" ? Norm::l1 : Norm::none};
@@ -255,7 +259,10 @@ void apply(Vocabulary& vocabulary, BoundCorpus& corpus, const nb::object& on_pro
     Control control;
     watch(control, on_progress, [&] {
         std::vector<std::uint32_t> known(corpus.strings().size());
-        for (std::size_t i = 0; i < known.size(); ++i) known[i] = terms.find(corpus.strings()[i]);
+        for (std::size_t i = 0; i < known.size(); ++i) {
+            if (i % 0x10000 == 0) control.check();
+            known[i] = terms.find(corpus.strings()[i]);
+        }
         for (std::vector<std::uint32_t>& map : corpus.term_of()) {
             for (std::uint32_t& term : map) term = term == dropped ? dropped : known[term];
         }
@@ -263,7 +270,7 @@ void apply(Vocabulary& vocabulary, BoundCorpus& corpus, const nb::object& on_pro
     });
 }
 
-nb::tuple rows_of(const Vocabulary& vocabulary, BoundCorpus& corpus, bool is_sublinear, const std::optional<Vector<float>>& idf,
+nb::tuple rows_of(const Vocabulary& vocabulary, BoundCorpus& corpus, bool is_sublinear, const std::optional<Vector<double>>& idf,
                   const std::string& norm, bool is_learned, const nb::object& on_progress) {
     const Weighting weighting = make_weighting(is_sublinear, idf, norm, vocabulary.n_columns());
     const std::size_t capacity =
@@ -293,7 +300,10 @@ nb::list names_of(const Vocabulary& vocabulary) {
     const auto places = vocabulary.by_column<std::pair<std::size_t, std::size_t>>(
         [](std::size_t level, std::size_t i) { return std::pair{level, i}; });
     nb::list names;
-    for (const auto& [level, i] : places) names.append(to_str(vocabulary.name(level, i)));
+    for (const auto& [level, i] : places) {
+        hear_signals(nb::len(names));
+        names.append(to_str(vocabulary.name(level, i)));
+    }
     return names;
 }
 
@@ -342,7 +352,7 @@ void restore(Vocabulary* vocabulary, const nb::tuple& state) {
         check_level(level, levels.size(), levels.empty() ? 0 : levels.back().size(), terms.size());
         levels.push_back(std::move(level));
     }
-    new (vocabulary) Vocabulary(std::move(terms), std::move(levels));
+    run_interruptibly([&](Control& control) { new (vocabulary) Vocabulary(std::move(terms), std::move(levels), control); });
 }
 
 }  // namespace
@@ -383,11 +393,16 @@ void bind_text(nb::module_& module) {
         .def("apply", &apply, nb::arg("corpus"), nb::arg("on_progress").none())
         .def("rows", &rows_of, nb::arg("corpus"), nb::kw_only(), nb::arg("sublinear_tf"), nb::arg("idf").none(), nb::arg("norm"),
              nb::arg("is_learned"), nb::arg("on_progress").none())
-        .def("choose_columns", &Vocabulary::choose_columns, nb::arg("min_n"), nb::arg("max_documents"))
+        .def(
+            "choose_columns",
+            [](Vocabulary& self, std::size_t min_n, double max_documents) {
+                run_interruptibly([&](Control& control) { self.choose_columns(min_n, max_documents, control); });
+            },
+            nb::arg("min_n"), nb::arg("max_documents"))
         .def("keep_columns",
              [](Vocabulary& self, const Vector<std::uint8_t>& kept) {
                  if (kept.shape(0) != self.n_columns()) throw std::invalid_argument("There must be one entry per column.");
-                 self.keep_columns(kept.data());
+                 run_interruptibly([&](Control& control) { self.keep_columns(kept.data(), control); });
              })
         .def("document_counts",
              [](const Vocabulary& self) {

@@ -61,43 +61,49 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
                 nb::tuple keep)
         : keep_(std::move(keep)),
           parts_(std::move(parts)),
-          solver_(parts_.parts, {table_rows.data(), table_rows.shape(0)}, row_weights ? row_weights->data() : nullptr, n_lanes,
-                  n_cuts, options, isa_in_use()),
           n_rows_(parts_.parts.front().rows.n_rows),
           n_columns_(n_columns),
           n_lanes_(n_lanes),
-          n_cuts_(n_cuts) {}
+          n_cuts_(n_cuts) {
+        const Visits visits{table_rows.data(), table_rows.shape(0)};
+        const T* const weights = row_weights ? row_weights->data() : nullptr;
+        const Isa isa = isa_in_use();
+        run_interruptibly(
+            [&](Control& control) { solver_.emplace(parts_.parts, visits, weights, n_lanes, n_cuts, options, isa, control); });
+    }
 
     void run(const TableArray& table, const std::vector<bool>& frozen, std::size_t n_certified,
              const nb::object& on_report) override {
         const Table view = table_of(table, n_cuts_, n_lanes_);
         Control control;
-        run_watched([&] { solver_.run(view, all_lanes(frozen, n_lanes_), n_certified, control); }, control, on_report);
+        run_watched([&] { solver_->run(view, all_lanes(frozen, n_lanes_), n_certified, control); }, control, on_report);
     }
 
     void stretch(double factor, const std::vector<bool>& frozen) override {
         if (frozen.size() != n_lanes_) throw std::invalid_argument("frozen must have one entry per lane.");
-        without_gil([&] { solver_.stretch(factor, frozen); });
+        run_interruptibly([&](Control& control) { solver_->stretch(factor, frozen, control); });
     }
 
-    std::vector<bool> touch_bounds() override { return solver_.touch_bounds(); }
+    std::vector<bool> touch_bounds() override { return solver_->touch_bounds(); }
 
     nb::object score(const Vector<std::uint32_t>& picks, std::size_t first_lane, std::size_t n_wanted) override {
         if (std::any_of(picks.data(), picks.data() + picks.shape(0), [&](std::uint32_t row) { return row >= n_rows_; })) {
             throw std::invalid_argument("picks must be rows of X.");
         }
         auto scores = new_array<T, 2>(picks.shape(0) * n_wanted);
-        without_gil([&] { solver_.score(picks.data(), picks.shape(0), first_lane, n_wanted, scores.data.get()); });
+        run_interruptibly([&](Control& control) {
+            solver_->score(picks.data(), picks.shape(0), first_lane, n_wanted, scores.data.get(), control);
+        });
         return nb::cast(scores.release({picks.shape(0), n_wanted}));
     }
 
     nb::object offsets() override {
         auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
-        solver_.copy_offsets(offsets.data.get());
+        solver_->copy_offsets(offsets.data.get());
         return nb::cast(offsets.release({n_cuts_, n_lanes_}));
     }
 
-    const std::vector<LaneResult>& results() const override { return solver_.results(); }
+    const std::vector<LaneResult>& results() const override { return solver_->results(); }
 
     nb::tuple take_weights(std::size_t n_wanted) override {
         n_wanted = std::min(n_wanted, n_lanes_);
@@ -105,11 +111,11 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
         OwnedArray<T, 2> weights;
         {
             const nb::gil_scoped_release unlocked;
-            solver_.release_duals();
+            solver_->release_duals();
             parts_.renumbered = Buffer<std::int32_t>();
             weights = new_array<T, 2>(n_columns_ * n_wanted);
-            solver_.copy_weights(weights.data.get(), n_wanted);
-            solver_.copy_offsets(offsets.data.get());
+            solver_->copy_weights(weights.data.get(), n_wanted);
+            solver_->copy_offsets(offsets.data.get());
         }
         return nb::make_tuple(weights.release({n_columns_, n_wanted}), offsets.release({n_cuts_, n_lanes_}));
     }
@@ -117,17 +123,15 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
   private:
     nb::tuple keep_;
     Parts<Rows> parts_;
-    Solver<T, Rows> solver_;
+    std::optional<Solver<T, Rows>> solver_;
     std::size_t n_rows_, n_columns_, n_lanes_, n_cuts_;
 };
 
 template <class T, class Rows> auto bound_scores(const Rows& rows, const Matrix<T>& weights, std::size_t n_threads) {
     const std::size_t n_planes = weights.shape(1);
     auto scores = new_array<T, 2>(rows.n_rows * n_planes);
-    {
-        const nb::gil_scoped_release unlocked;
-        plane_scores(rows, weights.data(), n_planes, scores.data.get(), n_threads);
-    }
+    run_interruptibly(
+        [&](Control& control) { plane_scores(rows, weights.data(), n_planes, scores.data.get(), n_threads, control); });
     return scores.release({rows.n_rows, n_planes});
 }
 
@@ -142,15 +146,18 @@ template <class T, class Index> void bind_sparse(nb::module_& module) {
             const SparseRows<T, Index> rows = sparse_rows(starts, columns, values, n_columns);
             check_rows(rows.n_rows, table_rows, row_weights);
             nb::tuple keep = nb::make_tuple(starts, columns, values, table_rows, row_weights);
-            const auto bind = [&](auto make_parts) -> std::unique_ptr<AnySolver> {
-                using Bound = BoundSolver<T, typename decltype(make_parts())::rows_type>;
-                auto parts = without_gil(make_parts);
+            const auto bind = [&](auto parts) -> std::unique_ptr<AnySolver> {
+                using Bound = BoundSolver<T, typename decltype(parts)::rows_type>;
                 return std::make_unique<Bound>(std::move(parts), n_columns, table_rows, row_weights, n_lanes, n_cuts, options,
                                                keep);
             };
-            const SparsePlan plan = without_gil([&] { return plan_parts(rows, n_lanes, options.n_threads); });
-            if (plan.is_renumbered) return bind([&] { return renumbered_parts(rows, plan.n_parts); });
-            return bind([&] { return whole_parts(rows); });
+            SparsePlan plan;
+            Parts<SparseRows<T, std::int32_t>> renumbered;
+            run_interruptibly([&](Control& control) {
+                plan = plan_parts(rows, n_lanes, options.n_threads);
+                if (plan.is_renumbered) renumbered = renumbered_parts(rows, plan.n_parts, control);
+            });
+            return plan.is_renumbered ? bind(std::move(renumbered)) : bind(whole_parts(rows));
         },
         nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("n_columns"), nb::arg("table_rows"),
         nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"),

@@ -19,6 +19,7 @@
 #include "text/tfidf.hpp"
 #include "text/vocabulary.hpp"
 
+using rankplane::Control;
 using namespace rankplane::text;
 
 namespace {
@@ -135,7 +136,8 @@ void check_words(std::string_view text, std::size_t min_length, bool has_marks) 
     }
     Tokenizer tokenizer(code_points(), rules);
     std::vector<std::string> found;
-    tokenizer.tokenize(text, Control(), [&](const char* bytes, const std::vector<Span>& spans) {
+    Control control;
+    tokenizer.tokenize(text, control, [&](const char* bytes, const std::vector<Span>& spans) {
         for (const Span span : spans) found.emplace_back(bytes + span.begin, span.size);
     });
     require(found == words_slowly(text, min_length, rules.marks), "words are those of the slow tokenizer");
@@ -147,7 +149,8 @@ void check_characters(std::string_view text, Analyzer analyzer) {
     rules.min_n = 1 + text.size() % 2;
     rules.max_n = rules.min_n + text.size() % 3;
     Tokenizer tokenizer(code_points(), rules);
-    tokenizer.tokenize(text, Control(), [&](const char* bytes, const std::vector<Span>& spans) {
+    Control control;
+    tokenizer.tokenize(text, control, [&](const char* bytes, const std::vector<Span>& spans) {
         for (const Span span : spans) {
             const std::size_t n = decode_all({bytes + span.begin, span.size}).size();
             require(n >= 1 && n <= rules.max_n, "an n-gram has at most n characters");
@@ -166,10 +169,10 @@ void check_matrix(std::string_view text) {
     Control control;
     Corpus corpus(code_points(), {}, n_threads);
     corpus.add(documents, control);
-    Merged merged = corpus.merge();
+    Merged merged = corpus.merge(control);
     Vocabulary vocabulary;
     vocabulary.learn(corpus, std::move(merged.number_of), merged.strings, max_n, min_documents, true, control);
-    vocabulary.choose_columns(1, 1e9);
+    vocabulary.choose_columns(1, 1e9, control);
 
     // Columns and entries, counted with sets of joined strings.
     std::vector<std::set<std::string>> ngrams(documents.size());

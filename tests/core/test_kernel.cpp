@@ -56,7 +56,7 @@ KernelAnswer solve(const KernelProblem& problem, const Demands& demands, const O
     std::vector<double> urgency(n_rows);
     Control control;
     std::vector<std::uint32_t> rows(n_rows);
-    while (solver.measure(urgency.data())) {
+    while (solver.measure(urgency.data(), control)) {
         for (std::size_t i = 0; i < n_rows; ++i) rows[i] = static_cast<std::uint32_t>(i);
         std::sort(rows.begin(), rows.end(), [&](auto a, auto b) { return urgency[a] > urgency[b]; });
         // Half by their urgency, half by turns.
