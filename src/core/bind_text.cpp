@@ -212,6 +212,8 @@ class BoundCorpus {
 
     void add_views(const std::vector<std::string_view>& views, const nb::object& on_progress) {
         if (views.empty()) return;
+        // Many short pieces of work, none of which is long enough to look for itself.
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
         Control control;
         watch(control, on_progress, [&] { corpus_.add(views, control); }, corpus_.n_documents());
         if (!on_progress.is_none()) on_progress(corpus_.n_documents());
