@@ -74,7 +74,7 @@ TokenRules make_rules(const std::string& analyzer, std::size_t min_length, const
 class BoundCorpus {
   public:
     BoundCorpus(const CodePoints& code_points, const TokenRules& rules, std::size_t n_threads)
-        : corpus_(code_points, rules, n_threads) {}
+        : corpus_(code_points, rules, std::min(n_threads, max_threads)) {}
 
     Corpus& corpus() { return corpus_; }
     const Interner& strings() const { return merged_.strings; }
@@ -83,6 +83,7 @@ class BoundCorpus {
     // Views of about this many bytes are gathered at a time, to bound the memory of those that had to be copied.
     void add(const nb::list& documents, const std::string& encoding, const std::string& errors, const nb::object& on_progress) {
         constexpr std::size_t n_bytes_at_once = std::size_t{1} << 24;
+        check_stage(Stage::reading);
         Documents gathered(encoding.c_str(), errors.c_str());
         for (std::size_t i = 0; i < nb::len(documents); ++i) {
             gathered.add(documents[i]);
@@ -95,6 +96,8 @@ class BoundCorpus {
     bool add_arrow_stream(const nb::capsule& capsule, const nb::object& on_progress) {
         auto* const stream = static_cast<ArrowStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
         if (stream == nullptr) throw nb::python_error();
+        check_stage(Stage::reading);
+        check_unused(*stream);
         Released<ArrowSchema> schema;
         check(*stream, stream->get_schema(stream, &schema));
         const ArrowText kind = text_of(schema);
@@ -112,6 +115,9 @@ class BoundCorpus {
         if (schema == nullptr) throw nb::python_error();
         const auto* const array = static_cast<ArrowArray*>(PyCapsule_GetPointer(array_capsule.ptr(), "arrow_array"));
         if (array == nullptr) throw nb::python_error();
+        check_stage(Stage::reading);
+        check_unused(*schema);
+        check_unused(*array);
         const ArrowText kind = text_of(*schema);
         if (kind == ArrowText::none) return false;
         add_views(arrow_views(*array, kind), on_progress);
@@ -119,6 +125,7 @@ class BoundCorpus {
     }
 
     void add_tokens(const nb::list& documents) {
+        check_stage(Stage::reading);
         Documents tokens("utf-8", "strict");
         std::vector<std::size_t> ends;
         for (nb::handle document : documents) {
@@ -128,11 +135,13 @@ class BoundCorpus {
             }
             ends.push_back(tokens.views().size());
         }
+        is_merged_ = false;
         corpus_.add_tokens(tokens.views(), std::move(ends));
     }
 
     // Brings the tokens of all threads together and returns them.
     nb::list tokens() {
+        check_stage(Stage::reading);
         merge();
         nb::list all;
         for (std::size_t i = 0; i < merged_.strings.size(); ++i) {
@@ -144,6 +153,7 @@ class BoundCorpus {
 
     // Tokens become terms: those in stop_words vanish; token i of tokens() becomes terms[i], or vanishes for None.
     void map_tokens(const std::vector<std::string>& stop_words, const std::optional<nb::list>& terms) {
+        check_stage(Stage::reading);
         merge();
         std::vector<std::uint32_t> term_of(merged_.strings.size());
         for (std::uint32_t i = 0; i < term_of.size(); ++i) term_of[i] = i;
@@ -165,6 +175,7 @@ class BoundCorpus {
         for (std::vector<std::uint32_t>& map : merged_.number_of) {
             for (std::uint32_t& number : map) number = term_of[number];
         }
+        stage_ = Stage::mapped;
     }
 
     // Whether some term holds a character that sorts before, or is, the blank that joins n-grams.
@@ -181,16 +192,39 @@ class BoundCorpus {
     }
 
     void join_ngrams(std::size_t min_n, std::size_t max_n, const nb::object& on_progress) {
+        leave(Stage::mapped);
         Control control;
         watch(control, on_progress, [&] { corpus_.join_ngrams(term_of(), strings(), min_n, max_n, control); });
         is_merged_ = false;
         merge();
+        stage_ = Stage::mapped;
     }
+
+    // Work on the documents begins in a stage and, should it fail, ends in none: they are half done then.
+    enum class Stage { reading, mapped, rewritten, used };
+    void leave(Stage stage) {
+        check_stage(stage);
+        stage_ = Stage::used;
+    }
+    // Its tokens now are terms of a vocabulary of so many.
+    void become_terms(std::size_t n_terms) {
+        stage_ = Stage::rewritten;
+        n_terms_ = n_terms;
+    }
+    std::size_t n_terms() const { return n_terms_; }
 
     // [owner][token] -> term, dropped or none.
     std::vector<std::vector<std::uint32_t>>& term_of() { return merged_.number_of; }
 
   private:
+    void check_stage(Stage stage) const {
+        if (stage_ != stage) throw std::invalid_argument("A corpus must be read, mapped, learnt from or applied, and written, in turn.");
+    }
+
+    template <class Structure> static void check_unused(const Structure& structure) {
+        if (structure.release == nullptr) throw std::invalid_argument("The Arrow data must not have been released.");
+    }
+
     void merge() {
         if (is_merged_) return;
         run_interruptibly([&](Control& control) { merged_ = corpus_.merge(control); });
@@ -214,6 +248,7 @@ class BoundCorpus {
         if (views.empty()) return;
         // Many short pieces of work, none of which is long enough to look for itself.
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        is_merged_ = false;
         Control control;
         watch(control, on_progress, [&] { corpus_.add(views, control); }, corpus_.n_documents());
         if (!on_progress.is_none()) on_progress(corpus_.n_documents());
@@ -228,6 +263,8 @@ class BoundCorpus {
     Corpus corpus_;
     Merged merged_;
     bool is_merged_ = false;
+    Stage stage_ = Stage::reading;
+    std::size_t n_terms_ = 0;
 };
 
 Weighting make_weighting(bool is_sublinear, const std::optional<Vector<double>>& idf, const std::string& norm,
@@ -243,6 +280,7 @@ nb::tuple to_csr(Rows& rows) {
 
 void learn(Vocabulary& vocabulary, BoundCorpus& corpus, std::size_t max_n, std::size_t min_documents, bool counts_occurrences,
            const nb::object& on_progress) {
+    corpus.leave(BoundCorpus::Stage::mapped);
     Control control;
     watch(control, on_progress, [&] {
         vocabulary.learn(corpus.corpus(), std::move(corpus.term_of()), corpus.strings(), max_n, min_documents, counts_occurrences,
@@ -252,10 +290,12 @@ void learn(Vocabulary& vocabulary, BoundCorpus& corpus, std::size_t max_n, std::
         malloc_trim(0);
 #endif
     });
+    corpus.become_terms(vocabulary.terms().size());
 }
 
 // Terms of the corpus become terms of the vocabulary; what it does not know stands between them.
 void apply(Vocabulary& vocabulary, BoundCorpus& corpus, const nb::object& on_progress) {
+    corpus.leave(BoundCorpus::Stage::mapped);
     // With the GIL, since several threads may transform with the same vocabulary.
     const Interner& terms = vocabulary.searchable_terms();
     Control control;
@@ -270,11 +310,16 @@ void apply(Vocabulary& vocabulary, BoundCorpus& corpus, const nb::object& on_pro
         }
         corpus.corpus().rewrite(corpus.term_of(), control);
     });
+    corpus.become_terms(terms.size());
 }
 
 nb::tuple rows_of(const Vocabulary& vocabulary, BoundCorpus& corpus, bool is_sublinear, const std::optional<Vector<double>>& idf,
                   const std::string& norm, bool is_learned, const nb::object& on_progress) {
     const Weighting weighting = make_weighting(is_sublinear, idf, norm, vocabulary.n_columns());
+    if (!vocabulary.has_columns() || corpus.n_terms() > vocabulary.levels()[0].size()) {
+        throw std::invalid_argument("The columns of the vocabulary must be chosen, and the corpus be in its terms.");
+    }
+    corpus.leave(BoundCorpus::Stage::rewritten);
     const std::size_t capacity =
         is_learned ? vocabulary.n_entries() : corpus.corpus().n_tokens() * std::max<std::size_t>(1, vocabulary.levels().size());
     std::optional<Rows> rows;
@@ -286,14 +331,20 @@ nb::tuple rows_of(const Vocabulary& vocabulary, BoundCorpus& corpus, bool is_sub
 
 nb::tuple hashed_rows(BoundCorpus& corpus, std::size_t min_n, std::size_t max_n, unsigned n_bits, bool is_sublinear,
                       const std::string& norm, const nb::object& on_progress) {
+    if (min_n < 1 || min_n > max_n) throw std::invalid_argument("min_n and max_n must be a range from 1 on.");
+    if (n_bits < 1 || n_bits > 30) throw std::invalid_argument("n_bits must be from 1 to 30.");
+    corpus.leave(BoundCorpus::Stage::mapped);
     const Weighting weighting = make_weighting(is_sublinear, std::nullopt, norm, 0);
     std::optional<Rows> rows;
     Control control;
     watch(control, on_progress, [&] {
         corpus.corpus().rewrite(corpus.term_of(), control);
-        const std::size_t capacity = corpus.corpus().n_tokens() * (max_n - min_n + 1);
-        rows.emplace(
-            build_rows(corpus.corpus(), HashedColumns(corpus.strings(), min_n, max_n, n_bits), weighting, capacity, control));
+        const HashedColumns columns(corpus.strings(), min_n, max_n, n_bits);
+        std::size_t capacity = 0;
+        for (const Block& block : corpus.corpus().blocks()) {
+            for (std::size_t d = 0; d < block.n_documents(); ++d) capacity += columns.count(block.ends[d] - block.begin_of(d));
+        }
+        rows.emplace(build_rows(corpus.corpus(), columns, weighting, capacity, control));
     });
     return to_csr(*rows);
 }
@@ -324,6 +375,22 @@ nb::tuple state_of(const Vocabulary& vocabulary) {
     return nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), to_numpy(std::move(ends)), levels);
 }
 
+// Columns are numbered from 0, each once.
+void check_column_numbers(const std::vector<Vocabulary::Level>& levels) {
+    std::size_t n_columns = 0;
+    for (const Vocabulary::Level& level : levels) {
+        for (const std::uint32_t column : level.columns) n_columns += column != none;
+    }
+    std::vector<bool> is_there(n_columns);
+    for (const Vocabulary::Level& level : levels) {
+        for (const std::uint32_t column : level.columns) {
+            if (column == none) continue;
+            if (column >= n_columns || is_there[column]) throw std::invalid_argument("The columns are not numbered one by one.");
+            is_there[column] = true;
+        }
+    }
+}
+
 void check_level(const Vocabulary::Level& level, std::size_t l, std::size_t n_above, std::size_t n_terms) {
     bool is_sound = level.columns.size() == level.size() && (l == 0 ? level.size() == n_terms : level.keys.size() == level.size());
     for (std::size_t i = 0; l > 0 && is_sound && i < level.keys.size(); ++i) {
@@ -334,6 +401,10 @@ void check_level(const Vocabulary::Level& level, std::size_t l, std::size_t n_ab
 }
 
 void restore(Vocabulary* vocabulary, const nb::tuple& state) {
+    const auto check_length = [](const nb::tuple& parts) {
+        if (nb::len(parts) != 3) throw std::invalid_argument("The state of the vocabulary is damaged.");
+    };
+    check_length(state);
     const auto bytes = nb::cast<nb::bytes>(state[0]);
     const auto ends = nb::cast<Vector<std::int64_t>>(state[1]);
     Interner terms;
@@ -347,6 +418,7 @@ void restore(Vocabulary* vocabulary, const nb::tuple& state) {
     std::vector<Vocabulary::Level> levels;
     for (nb::handle item : nb::cast<nb::list>(state[2])) {
         const auto parts = nb::cast<nb::tuple>(item);
+        check_length(parts);
         Vocabulary::Level level;
         level.keys = to_vector(nb::cast<Vector<std::uint64_t>>(parts[0]));
         level.n_documents = to_vector(nb::cast<Vector<std::uint32_t>>(parts[1]));
@@ -354,6 +426,7 @@ void restore(Vocabulary* vocabulary, const nb::tuple& state) {
         check_level(level, levels.size(), levels.empty() ? 0 : levels.back().size(), terms.size());
         levels.push_back(std::move(level));
     }
+    check_column_numbers(levels);
     run_interruptibly([&](Control& control) { new (vocabulary) Vocabulary(std::move(terms), std::move(levels), control); });
 }
 

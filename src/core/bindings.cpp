@@ -60,6 +60,7 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
                 const std::optional<Vector<T>>& row_weights, std::size_t n_lanes, std::size_t n_cuts, const Options& options,
                 nb::tuple keep)
         : keep_(std::move(keep)),
+          table_rows_(table_rows),
           parts_(std::move(parts)),
           n_rows_(parts_.parts.front().rows.n_rows),
           n_columns_(n_columns),
@@ -74,23 +75,31 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
 
     void run(const TableArray& table, const std::vector<bool>& frozen, std::size_t n_certified,
              const nb::object& on_report) override {
-        const Table view = table_of(table, n_cuts_, n_lanes_);
+        check_stage(stage_ != Stage::taken);
+        const Table view = table_of(table, table_rows_, n_cuts_, n_lanes_);
+        stage_ = Stage::loaded;
         Control control;
         run_watched([&] { solver_->run(view, all_lanes(frozen, n_lanes_), n_certified, control); }, control, on_report);
     }
 
     void stretch(double factor, const std::vector<bool>& frozen) override {
-        if (frozen.size() != n_lanes_) throw std::invalid_argument("frozen must have one entry per lane.");
+        check_stage(stage_ == Stage::loaded);
+        check_factor(factor, frozen, n_lanes_);
         run_interruptibly([&](Control& control) { solver_->stretch(factor, frozen, control); });
     }
 
-    std::vector<bool> touch_bounds() override { return solver_->touch_bounds(); }
+    std::vector<bool> touch_bounds() override {
+        check_stage(stage_ == Stage::loaded);
+        return solver_->touch_bounds();
+    }
 
     nb::object score(const Vector<std::uint32_t>& picks, std::size_t first_lane, std::size_t n_wanted) override {
+        check_stage(stage_ == Stage::loaded);
         if (std::any_of(picks.data(), picks.data() + picks.shape(0), [&](std::uint32_t row) { return row >= n_rows_; })) {
             throw std::invalid_argument("picks must be rows of X.");
         }
-        auto scores = new_array<T, 2>(picks.shape(0) * n_wanted);
+        if (first_lane > n_lanes_ || n_wanted > n_lanes_ - first_lane) throw std::invalid_argument("There are no such lanes.");
+        auto scores = new_array<T, 2>({picks.shape(0), n_wanted});
         run_interruptibly([&](Control& control) {
             solver_->score(picks.data(), picks.shape(0), first_lane, n_wanted, scores.data.get(), control);
         });
@@ -98,7 +107,7 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
     }
 
     nb::object offsets() override {
-        auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
+        auto offsets = new_array<T, 2>({n_cuts_, n_lanes_});
         solver_->copy_offsets(offsets.data.get());
         return nb::cast(offsets.release({n_cuts_, n_lanes_}));
     }
@@ -106,14 +115,16 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
     const std::vector<LaneResult>& results() const override { return solver_->results(); }
 
     nb::tuple take_weights(std::size_t n_wanted) override {
+        check_stage(stage_ != Stage::taken);
+        stage_ = Stage::taken;
         n_wanted = std::min(n_wanted, n_lanes_);
-        auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
+        auto offsets = new_array<T, 2>({n_cuts_, n_lanes_});
         OwnedArray<T, 2> weights;
         {
             const nb::gil_scoped_release unlocked;
             solver_->release_duals();
             parts_.renumbered = Buffer<std::int32_t>();
-            weights = new_array<T, 2>(n_columns_ * n_wanted);
+            weights = new_array<T, 2>({n_columns_, n_wanted});
             solver_->copy_weights(weights.data.get(), n_wanted);
             solver_->copy_offsets(offsets.data.get());
         }
@@ -122,14 +133,16 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
 
   private:
     nb::tuple keep_;
+    Vector<std::int32_t> table_rows_;
     Parts<Rows> parts_;
+    Stage stage_ = Stage::made;
     std::optional<Solver<T, Rows>> solver_;
     std::size_t n_rows_, n_columns_, n_lanes_, n_cuts_;
 };
 
 template <class T, class Rows> auto bound_scores(const Rows& rows, const Matrix<T>& weights, std::size_t n_threads) {
     const std::size_t n_planes = weights.shape(1);
-    auto scores = new_array<T, 2>(rows.n_rows * n_planes);
+    auto scores = new_array<T, 2>({rows.n_rows, n_planes});
     run_interruptibly(
         [&](Control& control) { plane_scores(rows, weights.data(), n_planes, scores.data.get(), n_threads, control); });
     return scores.release({rows.n_rows, n_planes});
@@ -145,6 +158,7 @@ template <class T, class Index> void bind_sparse(nb::module_& module) {
             const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
             const SparseRows<T, Index> rows = sparse_rows(starts, columns, values, n_columns);
             check_rows(rows.n_rows, table_rows, row_weights);
+            check_sizes(table_rows.shape(0), n_columns, n_lanes, n_cuts);
             nb::tuple keep = nb::make_tuple(starts, columns, values, table_rows, row_weights);
             const auto bind = [&](auto parts) -> std::unique_ptr<AnySolver> {
                 using Bound = BoundSolver<T, typename decltype(parts)::rows_type>;
@@ -181,6 +195,7 @@ template <class T> void bind_dense(nb::module_& module) {
             const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
             const std::size_t n_rows = values.shape(0), n_columns = values.shape(1);
             check_rows(n_rows, table_rows, row_weights);
+            check_sizes(table_rows.shape(0), n_columns, n_lanes, n_cuts);
             nb::tuple keep = nb::make_tuple(values, table_rows, row_weights);
             const std::size_t n_parts = team_size(n_rows, n_rows * n_columns, n_lanes, options.n_threads);
             auto parts = dense_parts(values.data(), n_rows, n_columns, n_parts);
@@ -193,6 +208,7 @@ template <class T> void bind_dense(nb::module_& module) {
     module.def(
         "dense_scores",
         [](const Matrix<T>& values, const Matrix<T>& weights, std::size_t n_threads) {
+            if (values.shape(1) != weights.shape(0)) throw std::invalid_argument("weights must have one row per column of X.");
             const DenseRows<T> rows{values.data(), values.shape(1), values.shape(0), values.shape(1)};
             return bound_scores(rows, weights, n_threads);
         },

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -178,7 +179,8 @@ class KernelSolver {
     bool may_go_on(const Lane& lane) const { return lane.block.running != 0 && steps_left(lane) > 0; }
     // A sweep is as many steps as there are rows.
     std::size_t steps_left(const Lane& lane) const {
-        const std::size_t most = options_.max_sweeps * n_rows_;
+        const std::size_t largest = std::numeric_limits<std::size_t>::max();
+        const std::size_t most = options_.max_sweeps > largest / n_rows_ ? largest : options_.max_sweeps * n_rows_;
         return lane.n_steps < most ? most - lane.n_steps : 0;
     }
 

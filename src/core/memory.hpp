@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -14,6 +16,18 @@
 #endif
 
 namespace rankplane {
+
+// The size of an array, for factors that come from outside: a product that wraps round would be a small array with a large shape.
+inline std::size_t size_of(std::initializer_list<std::size_t> factors, std::size_t item_bytes) {
+    std::size_t size = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / item_bytes, product = 1;
+    for (const std::size_t factor : factors) {
+        if (factor == 0) return 0;
+        size /= factor;
+        product *= factor;
+    }
+    if (size == 0) throw std::bad_alloc();
+    return product;
+}
 
 struct FreeMemory {
     void operator()(void* memory) const { std::free(memory); }

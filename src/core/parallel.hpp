@@ -18,6 +18,9 @@
 
 namespace rankplane {
 
+// Nobody gains from more.
+inline constexpr std::size_t max_threads = 1024;
+
 // Joins its threads when it goes out of scope.
 class Threads {
   public:
@@ -51,18 +54,21 @@ template <class Job> void parallel_for(std::size_t n_jobs, std::size_t n_threads
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
     std::condition_variable changed;
-    std::exception_ptr failure;
+    std::exception_ptr failure, stop;  // a stop may be what follows from another's failure
     std::size_t n_working = n_threads;
     const auto work = [&] {
-        std::exception_ptr own_failure;
+        std::exception_ptr own_failure, own_stop;
         try {
             for (std::size_t i = next.fetch_add(1); i < n_jobs; i = next.fetch_add(1)) {
                 control.check();
                 job(i);
             }
-        } catch (...) { own_failure = std::current_exception(); }
+        } catch (const Stopped&) { own_stop = std::current_exception(); } catch (...) {
+            own_failure = std::current_exception();
+        }
         const std::lock_guard lock(mutex);
         if (own_failure && !failure) failure = own_failure;
+        if (own_stop) stop = own_stop;
         --n_working;
         changed.notify_one();
     };
@@ -93,6 +99,7 @@ template <class Job> void parallel_for(std::size_t n_jobs, std::size_t n_threads
     lock.unlock();
     threads.join();
     if (failure) std::rethrow_exception(failure);
+    if (stop) std::rethrow_exception(stop);
 }
 
 }  // namespace rankplane

@@ -74,29 +74,14 @@ class Corpus {
             n_bytes += documents[i].size() + 16;
         }
         firsts.push_back(documents.size());
-        const std::size_t n_new = firsts.size() - 1, n_old = blocks_.size();
-        blocks_.resize(n_old + n_new);
-        std::atomic<std::size_t> next{0};
-        const std::size_t n_tokenizing = std::min(tokenizers_.size(), n_new);
-        parallel_for(n_tokenizing, n_tokenizing, control, [&](std::size_t worker) {
-            std::vector<std::uint32_t> ids;
-            for (std::size_t i = next++; i < n_new; i = next++) {
-                Block& block = blocks_[n_old + i];
-                block.first_document = n_documents_ + firsts[i];
-                block.owner = worker;
-                block.ends.reserve(firsts[i + 1] - firsts[i]);
-                ids.clear();
-                for (std::size_t d = firsts[i]; d < firsts[i + 1]; ++d) {
-                    control.check();
-                    tokenizers_[worker].tokenize(documents[d], control, [&](const char* text, const std::vector<Span>& spans) {
-                        intern(text, spans, interners_[worker], ids);
-                    });
-                    block.ends.push_back(ids.size());
-                    control.add_done(1);
-                }
-                block.ids = {ids.data(), ids.size()};
-            }
-        });
+        const std::size_t n_old = blocks_.size();
+        blocks_.resize(n_old + firsts.size() - 1);
+        try {
+            tokenize(documents, firsts, n_old, control);
+        } catch (...) {
+            blocks_.resize(n_old);
+            throw;
+        }
         n_documents_ += documents.size();
     }
 
@@ -195,6 +180,32 @@ class Corpus {
 
   private:
     static constexpr std::size_t block_bytes = std::size_t{1} << 19;
+
+    // Documents firsts[i] up to firsts[i + 1] become block n_old + i.
+    void tokenize(const std::vector<std::string_view>& documents, const std::vector<std::size_t>& firsts, std::size_t n_old,
+                  Control& control) {
+        const std::size_t n_new = firsts.size() - 1, n_tokenizing = std::min(tokenizers_.size(), n_new);
+        std::atomic<std::size_t> next{0};
+        parallel_for(n_tokenizing, n_tokenizing, control, [&](std::size_t worker) {
+            std::vector<std::uint32_t> ids;
+            for (std::size_t i = next++; i < n_new; i = next++) {
+                Block& block = blocks_[n_old + i];
+                block.first_document = n_documents_ + firsts[i];
+                block.owner = worker;
+                block.ends.reserve(firsts[i + 1] - firsts[i]);
+                ids.clear();
+                for (std::size_t d = firsts[i]; d < firsts[i + 1]; ++d) {
+                    control.check();
+                    tokenizers_[worker].tokenize(documents[d], control, [&](const char* text, const std::vector<Span>& spans) {
+                        intern(text, spans, interners_[worker], ids);
+                    });
+                    block.ends.push_back(ids.size());
+                    control.add_done(1);
+                }
+                block.ids = {ids.data(), ids.size()};
+            }
+        });
+    }
 
     static void intern(const char* text, const std::vector<Span>& spans, Interner& interner, std::vector<std::uint32_t>& ids) {
         // Far enough ahead to hide a miss of the second-level cache.

@@ -16,6 +16,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -218,6 +219,7 @@ Rows build_rows(Corpus& corpus, const Columns& source, const Weighting& weightin
                 std::this_thread::yield();
             }
             const std::size_t first_entry = n_placed;
+            if (n_entries > capacity - first_entry) throw std::length_error("The matrix has more entries than were counted.");
             n_placed += n_entries;
             next_placed.store(b + 1, std::memory_order_release);
             for (std::size_t d = 0; d < row_ends.size(); ++d) {

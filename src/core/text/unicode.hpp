@@ -109,6 +109,7 @@ class CodePoints {
     CodePoints(const std::uint8_t* properties, const std::uint32_t* mapped,
                const std::vector<std::vector<std::uint32_t>>& sequences, bool lowers)
         : lowers_(lowers) {
+        if (sequences.size() > n_code_points) throw std::invalid_argument("There are more sequences than code points.");
         const auto entry = [&](std::uint32_t c) {
             return (c & 0x1FFFFFU) | ((properties[c] & property::word) != 0 ? word_bit : 0U) |
                    ((properties[c] & property::space) != 0 ? space_bit : 0U);
@@ -130,11 +131,15 @@ class CodePoints {
             page_of_.push_back(place->second);
         }
         for (const std::vector<std::uint32_t>& sequence : sequences) {
+            if (sequence.size() > max_sequence) throw std::invalid_argument("A code point becomes too many.");
             std::vector<Entry> entries;
             for (const std::uint32_t c : sequence) entries.push_back({entry(std::min(c, n_code_points - 1))});
             sequences_.push_back(std::move(entries));
         }
     }
+
+    // A ligature of 18 letters is the longest expansion there is.
+    static constexpr std::size_t max_sequence = 64;
 
     Entry operator[](std::uint32_t c) const { return {pages_[std::size_t{page_of_[c / page_size]} * page_size + c % page_size]}; }
     const std::vector<Entry>& sequence(Entry entry) const { return sequences_[entry.code_point()]; }

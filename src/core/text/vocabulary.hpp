@@ -120,6 +120,11 @@ class Vocabulary {
     const std::vector<Level>& levels() const { return levels_; }
     std::size_t n_columns() const { return n_columns_; }
     std::size_t n_entries() const { return n_entries_; }
+    // Whether columns have been chosen since the last n-grams were learnt.
+    bool has_columns() const {
+        return !levels_.empty() &&
+               std::all_of(levels_.begin(), levels_.end(), [](const Level& level) { return level.columns.size() == level.size(); });
+    }
 
     // Learns terms and n-grams of up to max_n terms from a corpus whose tokens become the terms `strings`, and rewrites it in
     // terms of this vocabulary. Columns are not chosen yet.
@@ -210,9 +215,15 @@ class Vocabulary {
     }
 
     std::string name(std::size_t level, std::size_t i) const {
-        if (level == 0) return std::string(terms_[i]);
-        const std::uint64_t key = levels_[level].keys[i];
-        return name(level - 1, prefix_of(key)).append(1, ' ').append(terms_[last_of(key)]);
+        std::vector<std::string_view> parts;
+        for (; level > 0; --level) {
+            const std::uint64_t key = levels_[level].keys[i];
+            parts.push_back(terms_[last_of(key)]);
+            i = prefix_of(key);
+        }
+        std::string joined(terms_[i]);
+        for (; !parts.empty(); parts.pop_back()) joined.append(1, ' ').append(parts.back());
+        return joined;
     }
 
   private:
@@ -254,6 +265,8 @@ class Vocabulary {
             level.keys = std::move(counts.keys);
             level.n_documents = std::move(counts.n_documents);
             level.n_occurrences = std::move(counts.n_occurrences);
+            // No longer one can occur.
+            if (level.size() == 0) break;
             levels_.push_back(std::move(level));
             if (length < max_n) make_table(length - 1, places(levels_.back().size()), control);
         }
