@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
@@ -60,7 +61,12 @@ void check_rows(std::size_t n_rows, const Vector<std::int32_t>& table_rows, cons
     if (table_rows.shape(0) != n_rows && table_rows.shape(0) != 2 * n_rows) {
         throw std::invalid_argument("table_rows must have one or two entries per row.");
     }
-    if (row_weights && row_weights->shape(0) != n_rows) throw std::invalid_argument("row_weights must have one entry per row.");
+    if (!row_weights) return;
+    const T* const weights = row_weights->data();
+    if (row_weights->shape(0) != n_rows) throw std::invalid_argument("row_weights must have one entry per row.");
+    if (!std::all_of(weights, weights + n_rows, [](T weight) { return weight >= 0 && std::isfinite(weight); })) {
+        throw std::invalid_argument("row_weights must be finite and not negative.");
+    }
 }
 
 // What a solver multiplies to the sizes of its arrays.
@@ -98,6 +104,12 @@ inline Table table_of(const TableArray& table, const Vector<std::int32_t>& table
         return row >= 0 && static_cast<std::size_t>(row) < table.shape(0);
     });
     if (!is_inside) throw std::invalid_argument("table_rows must be rows of the table.");
+    for (std::size_t i = 0; i < table.size(); i += n_demand_fields) {
+        const double* const demand = table.data() + i;
+        const bool is_sound =
+            demand[field_lo] <= demand[field_hi] && !std::isnan(demand[field_t]) && demand[field_e] >= 0 && demand[field_d] >= 0;
+        if (!is_sound) throw std::invalid_argument("A demand must have lo <= hi, e >= 0, D >= 0 and no NaN.");
+    }
     return {table.data(), table.shape(0), n_cuts, n_lanes};
 }
 

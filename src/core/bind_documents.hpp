@@ -174,7 +174,8 @@ class ArrowStrings {
   public:
     ArrowStrings(const ArrowArray& array, ArrowText kind) : array_(array), kind_(kind) {
         const bool has_views = kind == ArrowText::view;
-        require(array.length >= 0 && array.offset >= 0 && array.length <= std::numeric_limits<std::int64_t>::max() - 1 - array.offset);
+        require(array.length >= 0 && array.offset >= 0 &&
+                array.length <= std::numeric_limits<std::int64_t>::max() - 1 - array.offset);
         require(array.buffers != nullptr && (has_views ? array.n_buffers >= 3 : array.n_buffers == 3));
         require(array.length == 0 || array.buffers[1] != nullptr);
         n_texts_ = has_views ? array.n_buffers - 3 : 0;
@@ -186,7 +187,7 @@ class ArrowStrings {
         std::vector<std::string_view> views;
         views.reserve(static_cast<std::size_t>(array_.length));
         for (std::int64_t i = array_.offset; i < array_.offset + array_.length; ++i) {
-            views.push_back(is_null(i)                    ? std::string_view()
+            views.push_back(is_null(i)                   ? std::string_view()
                             : kind_ == ArrowText::narrow ? between<std::int32_t>(i)
                             : kind_ == ArrowText::wide   ? between<std::int64_t>(i)
                                                          : view(i));

@@ -70,7 +70,8 @@ class BoundKernelSolver {
 
     nb::object score(const Vector<std::uint32_t>& picks, std::size_t first_lane, std::size_t n_wanted) const {
         const bool has_bad_row = std::any_of(picks.data(), picks.data() + picks.shape(0), [&](auto row) { return row >= n_rows_; });
-        if (has_bad_row || first_lane > n_lanes_ || n_wanted > n_lanes_ - first_lane) throw std::invalid_argument("There are no such rows or lanes.");
+        if (has_bad_row || first_lane > n_lanes_ || n_wanted > n_lanes_ - first_lane)
+            throw std::invalid_argument("There are no such rows or lanes.");
         auto scores = new_array<double, 2>({picks.shape(0), n_wanted});
         solver_.copy_scores(picks.data(), picks.shape(0), first_lane, n_wanted, scores.data.get());
         return nb::cast(scores.release({picks.shape(0), n_wanted}));
@@ -122,8 +123,9 @@ template <class T, class Index> void bind_products(nb::module_& module) {
             run_interruptibly([&](Control& control) { row_products(picks, columns, n_rows, products.data.get(), control); });
             return products.release({picks.n_rows, n_rows});
         },
-        nb::arg("pick_starts"), nb::arg("pick_columns"), nb::arg("pick_values"), nb::arg("column_starts"), nb::arg("column_rows"),
-        nb::arg("column_values"), nb::arg("n_rows"));
+        nb::arg("pick_starts").noconvert(), nb::arg("pick_columns").noconvert(), nb::arg("pick_values").noconvert(),
+        nb::arg("column_starts").noconvert(), nb::arg("column_rows").noconvert(), nb::arg("column_values").noconvert(),
+        nb::arg("n_rows"));
 }
 
 }  // namespace
@@ -142,16 +144,18 @@ void bind_kernel(nb::module_& module) {
                 if (table_rows.shape(0) != diagonal.shape(0)) throw std::invalid_argument("With a kernel, rows are not split.");
                 new (self) BoundKernelSolver(diagonal, table_rows, row_weights, n_lanes, n_cuts, options);
             },
-            nb::arg("diagonal"), nb::arg("table_rows"), nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"),
-            nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"),
-            nb::arg("rho"), nb::arg("free_offsets"))
-        .def("load", &BoundKernelSolver::load, nb::arg("table"), nb::arg("frozen"))
+            nb::arg("diagonal").noconvert(), nb::arg("table_rows").noconvert(), nb::arg("row_weights").noconvert().none(),
+            nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"),
+            nb::arg("seed"), nb::arg("n_threads"), nb::arg("rho"), nb::arg("free_offsets"))
+        .def("load", &BoundKernelSolver::load, nb::arg("table").noconvert(), nb::arg("frozen"))
         .def("measure", &BoundKernelSolver::measure)
-        .def("improve", &BoundKernelSolver::improve<float>, nb::arg("rows"), nb::arg("cache"), nb::arg("slots"))
-        .def("improve", &BoundKernelSolver::improve<double>, nb::arg("rows"), nb::arg("cache"), nb::arg("slots"))
+        .def("improve", &BoundKernelSolver::improve<float>, nb::arg("rows").noconvert(), nb::arg("cache").noconvert(),
+             nb::arg("slots").noconvert())
+        .def("improve", &BoundKernelSolver::improve<double>, nb::arg("rows").noconvert(), nb::arg("cache").noconvert(),
+             nb::arg("slots").noconvert())
         .def("stretch", &BoundKernelSolver::stretch, nb::arg("factor"), nb::arg("frozen"))
         .def("touch_bounds", &BoundKernelSolver::touch_bounds)
-        .def("score", &BoundKernelSolver::score, nb::arg("picks"), nb::arg("first_lane"), nb::arg("n_wanted"))
+        .def("score", &BoundKernelSolver::score, nb::arg("picks").noconvert(), nb::arg("first_lane"), nb::arg("n_wanted"))
         .def("offsets", &BoundKernelSolver::offsets)
         .def("duals", &BoundKernelSolver::duals)
         .def("results", &BoundKernelSolver::results);

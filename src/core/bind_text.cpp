@@ -218,7 +218,8 @@ class BoundCorpus {
 
   private:
     void check_stage(Stage stage) const {
-        if (stage_ != stage) throw std::invalid_argument("A corpus must be read, mapped, learnt from or applied, and written, in turn.");
+        if (stage_ != stage)
+            throw std::invalid_argument("A corpus must be read, mapped, learnt from or applied, and written, in turn.");
     }
 
     template <class Structure> static void check_unused(const Structure& structure) {
@@ -375,6 +376,15 @@ nb::tuple state_of(const Vocabulary& vocabulary) {
     return nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), to_numpy(std::move(ends)), levels);
 }
 
+constexpr const char* damaged = "The state of the vocabulary is damaged.";
+
+// As it is: a number that is cast could become another.
+template <class T> Vector<T> array_in(nb::handle object) {
+    Vector<T> array;
+    if (!nb::try_cast(object, array, false)) throw std::invalid_argument(damaged);
+    return array;
+}
+
 // Columns are numbered from 0, each once.
 void check_column_numbers(const std::vector<Vocabulary::Level>& levels) {
     std::size_t n_columns = 0;
@@ -397,32 +407,37 @@ void check_level(const Vocabulary::Level& level, std::size_t l, std::size_t n_ab
         is_sound =
             prefix_of(level.keys[i]) < n_above && last_of(level.keys[i]) < n_terms && (i == 0 || level.keys[i - 1] < level.keys[i]);
     }
-    if (!is_sound) throw std::invalid_argument("The state of the vocabulary is damaged.");
+    if (!is_sound) throw std::invalid_argument(damaged);
 }
 
 void restore(Vocabulary* vocabulary, const nb::tuple& state) {
     const auto check_length = [](const nb::tuple& parts) {
-        if (nb::len(parts) != 3) throw std::invalid_argument("The state of the vocabulary is damaged.");
+        if (nb::len(parts) != 3) throw std::invalid_argument(damaged);
     };
     check_length(state);
-    const auto bytes = nb::cast<nb::bytes>(state[0]);
-    const auto ends = nb::cast<Vector<std::int64_t>>(state[1]);
+    nb::bytes bytes;
+    nb::list items;
+    if (!nb::try_cast(state[0], bytes) || !nb::try_cast(state[2], items)) throw std::invalid_argument(damaged);
+    const auto ends = array_in<std::int64_t>(state[1]);
     Interner terms;
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < ends.shape(0); ++i) {
         const std::int64_t end = ends.data()[i];
         if (end < begin || static_cast<std::size_t>(end) > bytes.size()) throw std::invalid_argument("The terms are damaged.");
+        const auto* const text = reinterpret_cast<const unsigned char*>(bytes.c_str());
+        if (!is_utf8(text + begin, text + end, true)) throw std::invalid_argument("The terms are damaged.");
         terms.intern(std::string_view(bytes.c_str() + begin, static_cast<std::size_t>(end - begin)));
         begin = end;
     }
     std::vector<Vocabulary::Level> levels;
-    for (nb::handle item : nb::cast<nb::list>(state[2])) {
-        const auto parts = nb::cast<nb::tuple>(item);
+    for (nb::handle item : items) {
+        nb::tuple parts;
+        if (!nb::try_cast(item, parts)) throw std::invalid_argument(damaged);
         check_length(parts);
         Vocabulary::Level level;
-        level.keys = to_vector(nb::cast<Vector<std::uint64_t>>(parts[0]));
-        level.n_documents = to_vector(nb::cast<Vector<std::uint32_t>>(parts[1]));
-        level.columns = to_vector(nb::cast<Vector<std::uint32_t>>(parts[2]));
+        level.keys = to_vector(array_in<std::uint64_t>(parts[0]));
+        level.n_documents = to_vector(array_in<std::uint32_t>(parts[1]));
+        level.columns = to_vector(array_in<std::uint32_t>(parts[2]));
         check_level(level, levels.size(), levels.empty() ? 0 : levels.back().size(), terms.size());
         levels.push_back(std::move(level));
     }
@@ -466,8 +481,8 @@ void bind_text(nb::module_& module) {
         .def("learn", &learn, nb::arg("corpus"), nb::kw_only(), nb::arg("max_n"), nb::arg("min_documents"),
              nb::arg("counts_occurrences"), nb::arg("on_progress").none())
         .def("apply", &apply, nb::arg("corpus"), nb::arg("on_progress").none())
-        .def("rows", &rows_of, nb::arg("corpus"), nb::kw_only(), nb::arg("sublinear_tf"), nb::arg("idf").none(), nb::arg("norm"),
-             nb::arg("is_learned"), nb::arg("on_progress").none())
+        .def("rows", &rows_of, nb::arg("corpus"), nb::kw_only(), nb::arg("sublinear_tf"), nb::arg("idf").noconvert().none(),
+             nb::arg("norm"), nb::arg("is_learned"), nb::arg("on_progress").none())
         .def(
             "choose_columns",
             [](Vocabulary& self, std::size_t min_n, double max_documents) {
@@ -476,6 +491,7 @@ void bind_text(nb::module_& module) {
             nb::arg("min_n"), nb::arg("max_documents"))
         .def("keep_columns",
              [](Vocabulary& self, const Vector<std::uint8_t>& kept) {
+                 if (!self.has_columns()) throw std::invalid_argument("The columns of the vocabulary must be chosen first.");
                  if (kept.shape(0) != self.n_columns()) throw std::invalid_argument("There must be one entry per column.");
                  run_interruptibly([&](Control& control) { self.keep_columns(kept.data(), control); });
              })

@@ -40,8 +40,7 @@ template <class Work, class Look> void run_interruptibly(Control& control, const
 // The same for work that has nothing to tell: work(control).
 template <class Work> void run_interruptibly(const Work& work) {
     Control control;
-    run_interruptibly(
-        control, [] {}, [&] { work(control); });
+    run_interruptibly(control, [] {}, [&] { work(control); });
 }
 
 // For long loops that hold the GIL: hears Ctrl-C every so many rounds.

@@ -173,9 +173,10 @@ template <class T, class Index> void bind_sparse(nb::module_& module) {
             });
             return plan.is_renumbered ? bind(std::move(renumbered)) : bind(whole_parts(rows));
         },
-        nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("n_columns"), nb::arg("table_rows"),
-        nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"),
-        nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"), nb::arg("rho"), nb::arg("free_offsets"));
+        nb::arg("starts").noconvert(), nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"),
+        nb::arg("table_rows").noconvert(), nb::arg("row_weights").noconvert().none(), nb::arg("n_lanes"), nb::arg("n_cuts"),
+        nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"),
+        nb::arg("rho"), nb::arg("free_offsets"));
     module.def(
         "sparse_scores",
         [](const Vector<Index>& starts, const Vector<Index>& columns, const Vector<T>& values, const Matrix<T>& weights,
@@ -183,7 +184,8 @@ template <class T, class Index> void bind_sparse(nb::module_& module) {
             const SparseRows<T, Index> rows = sparse_rows(starts, columns, values, weights.shape(0));
             return bound_scores(rows, weights, n_threads);
         },
-        nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("weights"), nb::arg("n_threads"));
+        nb::arg("starts").noconvert(), nb::arg("columns").noconvert(), nb::arg("values").noconvert(),
+        nb::arg("weights").noconvert(), nb::arg("n_threads"));
 }
 
 template <class T> void bind_dense(nb::module_& module) {
@@ -202,9 +204,9 @@ template <class T> void bind_dense(nb::module_& module) {
             return std::make_unique<BoundSolver<T, DenseRows<T>>>(std::move(parts), n_columns, table_rows, row_weights, n_lanes,
                                                                   n_cuts, options, keep);
         },
-        nb::arg("values"), nb::arg("table_rows"), nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"),
-        nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"),
-        nb::arg("rho"), nb::arg("free_offsets"));
+        nb::arg("values").noconvert(), nb::arg("table_rows").noconvert(), nb::arg("row_weights").noconvert().none(),
+        nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"),
+        nb::arg("seed"), nb::arg("n_threads"), nb::arg("rho"), nb::arg("free_offsets"));
     module.def(
         "dense_scores",
         [](const Matrix<T>& values, const Matrix<T>& weights, std::size_t n_threads) {
@@ -212,7 +214,7 @@ template <class T> void bind_dense(nb::module_& module) {
             const DenseRows<T> rows{values.data(), values.shape(1), values.shape(0), values.shape(1)};
             return bound_scores(rows, weights, n_threads);
         },
-        nb::arg("values"), nb::arg("weights"), nb::arg("n_threads"));
+        nb::arg("values").noconvert(), nb::arg("weights").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace
@@ -221,10 +223,11 @@ template <class T> void bind_dense(nb::module_& module) {
 NB_MODULE(_core, module) {
     using namespace rankplane;
     nb::class_<AnySolver>(module, "LaneSolver")
-        .def("run", &AnySolver::run, nb::arg("table"), nb::arg("frozen"), nb::arg("n_certified"), nb::arg("on_report").none())
+        .def("run", &AnySolver::run, nb::arg("table").noconvert(), nb::arg("frozen"), nb::arg("n_certified"),
+             nb::arg("on_report").none())
         .def("stretch", &AnySolver::stretch, nb::arg("factor"), nb::arg("frozen"))
         .def("touch_bounds", &AnySolver::touch_bounds)
-        .def("score", &AnySolver::score, nb::arg("picks"), nb::arg("first_lane"), nb::arg("n_wanted"))
+        .def("score", &AnySolver::score, nb::arg("picks").noconvert(), nb::arg("first_lane"), nb::arg("n_wanted"))
         .def("offsets", &AnySolver::offsets)
         .def("results", [](const AnySolver& solver) { return results_of(solver.results()); })
         .def("take_weights", &AnySolver::take_weights, nb::arg("n_wanted"));

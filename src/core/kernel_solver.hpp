@@ -208,9 +208,8 @@ class KernelSolver {
         state.weights = lane.block.weights.data();
         state.offsets = lane.block.offsets.data();
         state.duals = lane.block.duals.data();
-        Certificate sums =
-            certify(state, 1, ScoreRows{n_rows_}, n_rows_, options_.free_offsets, kernel_loops<double>(isa_).certify,
-                    control, of_row);
+        Certificate sums = certify(state, 1, ScoreRows{n_rows_}, n_rows_, options_.free_offsets, kernel_loops<double>(isa_).certify,
+                                   control, of_row);
         sums.square[0] = square_weight(lane);
         return sums;
     }

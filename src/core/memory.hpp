@@ -18,15 +18,18 @@
 namespace rankplane {
 
 // The size of an array, for factors that come from outside: a product that wraps round would be a small array with a large shape.
+// As in numpy, a factor of zero does not excuse the others.
 inline std::size_t size_of(std::initializer_list<std::size_t> factors, std::size_t item_bytes) {
-    std::size_t size = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / item_bytes, product = 1;
+    std::size_t left = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / item_bytes, product = 1;
+    bool is_empty = false;
     for (const std::size_t factor : factors) {
-        if (factor == 0) return 0;
-        size /= factor;
+        is_empty = is_empty || factor == 0;
+        if (factor == 0) continue;
+        left /= factor;
         product *= factor;
     }
-    if (size == 0) throw std::bad_alloc();
-    return product;
+    if (left == 0) throw std::bad_alloc();
+    return is_empty ? 0 : product;
 }
 
 struct FreeMemory {

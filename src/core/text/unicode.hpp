@@ -76,12 +76,12 @@ inline std::uint32_t encode(std::uint32_t c, unsigned char* out) {
     return 4;
 }
 
-// Whether Python would decode these bytes as UTF-8: as above, without surrogates.
-inline bool is_utf8(const unsigned char* text, const unsigned char* end) {
+// Whether Python would decode these bytes as UTF-8: as above, with surrogates only where it is told to let them pass.
+inline bool is_utf8(const unsigned char* text, const unsigned char* end, bool passes_surrogates = false) {
     while (text < end) {
         const Decoded next = decode(text, end);
         if (next.code_point == replacement_character && next.n_bytes == 1) return false;
-        if (next.code_point >= 0xD800 && next.code_point < 0xE000) return false;
+        if (!passes_surrogates && next.code_point >= 0xD800 && next.code_point < 0xE000) return false;
         text += next.n_bytes;
     }
     return true;

@@ -103,8 +103,7 @@ class Vocabulary {
     };
 
     Vocabulary() = default;
-    Vocabulary(Interner terms, std::vector<Level> levels, Control& control)
-        : terms_(std::move(terms)), levels_(std::move(levels)) {
+    Vocabulary(Interner terms, std::vector<Level> levels, Control& control) : terms_(std::move(terms)), levels_(std::move(levels)) {
         count_columns();
         for (std::size_t l = 1; l < levels_.size(); ++l) {
             make_table(l, l + 1 == levels_.size() ? levels_[l].columns : places(levels_[l].size()), control);
@@ -137,6 +136,7 @@ class Vocabulary {
         }
         kept = alphabetical(strings, std::move(kept), control);
         std::vector<std::uint32_t> rank(strings.size(), none);
+        n_columns_ = n_entries_ = 0;
         levels_.clear();
         levels_.emplace_back();
         terms_ = Interner();
@@ -207,7 +207,8 @@ class Vocabulary {
     template <class Out, class Get> std::vector<Out> by_column(const Get& get) const {
         std::vector<Out> values(n_columns_);
         for (std::size_t l = 0; l < levels_.size(); ++l) {
-            for (std::size_t i = 0; i < levels_[l].size(); ++i) {
+            // None at all, before columns are chosen.
+            for (std::size_t i = 0; i < levels_[l].columns.size(); ++i) {
                 if (levels_[l].columns[i] != none) values[levels_[l].columns[i]] = get(l, i);
             }
         }
