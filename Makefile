@@ -59,9 +59,11 @@ sanitize: $(DONE)/build ## Run the tests of the core under the address, undefine
 	@$(call cmake_build,sanitize-threads,-DRANKPLANE_SANITIZE_THREADS=ON -DRANKPLANE_CORE_TESTS=ON)
 	@printf "threads: "; build/sanitize-threads/tests/core/core_tests
 
-# With Clang, if it is there: its fuzzer hears from the core what an input reached.
+# With Clang, where it is whole: its fuzzer hears from the core what an input reached.
+FUZZ_CXX = $(shell echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, long) { return 0; }' \
+  | clang++ -fsanitize=fuzzer,address -x c++ - -o /dev/null > /dev/null 2>&1 && echo -DCMAKE_CXX_COMPILER=clang++)
 fuzz: $(DONE)/package $(DONE)/fuzz ## Run all fuzzers for FUZZ_SECONDS in all, with sanitizers (FUZZ_ARGS="--only bindings")
-	@$(call cmake_build,fuzz/build,-DRANKPLANE_FUZZ=ON -DRANKPLANE_BINDINGS=ON $(if $(shell command -v clang++),-DCMAKE_CXX_COMPILER=clang++) \
+	@$(call cmake_build,fuzz/build,-DRANKPLANE_FUZZ=ON -DRANKPLANE_BINDINGS=ON $(FUZZ_CXX) \
 	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)")
 	@$(BIN)/python tests/fuzz/drive.py --seconds $(FUZZ_SECONDS) --build build/fuzz/build $(FUZZ_ARGS)
 

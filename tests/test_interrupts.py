@@ -16,25 +16,29 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs 
 OPTIONS = {"max_sweeps": 10**9, "shrinking": True, "seed": 0, "rho": 1.0, "free_offsets": False}
 
 
-class Alarm(Exception):
+class AlarmError(Exception):
     pass
 
 
 def raise_alarm(*_):
-    raise Alarm
+    raise AlarmError
 
 
 def seconds_until_alarm(work, after):
     """Processor seconds of a call whose process gets a signal after some of them."""
+
+    def work_and_wait():
+        signal.setitimer(signal.ITIMER_VIRTUAL, after)
+        work()
+        # A call that is deaf ends before the signal is heard.
+        while time.process_time() - started < 60:
+            pass
+
     before = signal.signal(signal.SIGVTALRM, raise_alarm)
     try:
         started = time.process_time()
-        signal.setitimer(signal.ITIMER_VIRTUAL, after)
-        with pytest.raises(Alarm):
-            work()
-            # A call that is deaf ends first.
-            while time.process_time() - started < 60:
-                pass
+        with pytest.raises(AlarmError):
+            work_and_wait()
         return time.process_time() - started
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)

@@ -43,7 +43,9 @@ def test_threads_that_cannot_be_started_are_an_error_in_one_sentence(no_new_thre
 def test_one_job_starts_no_thread(no_new_threads):
     texts = long_texts()
     X = TextVectorizer("paper", n_jobs=1, min_df=1, max_df=1.0).fit_transform(texts)
-    assert (TextVectorizer(n_jobs=1, min_df=1).fit(texts).transform(texts) != TextVectorizer(min_df=1).fit_transform(texts)).nnz == 0
+    assert (
+        TextVectorizer(n_jobs=1, min_df=1).fit(texts).transform(texts) != TextVectorizer(min_df=1).fit_transform(texts)
+    ).nnz == 0
     assert TextVectorizer(n_jobs=1, hashing=10).transform(texts).shape == (len(texts), 1024)
     model = NPSVOR(n_jobs=1).fit(X, np.arange(len(texts)) % 3)
     assert model.predict(X).shape == (len(texts),)

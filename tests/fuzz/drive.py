@@ -60,7 +60,7 @@ def run(fuzzer: Fuzzer, seconds: int, folder: Path) -> bool:
     inputs.mkdir(parents=True, exist_ok=True)
     crashes.mkdir(exist_ok=True)
     prefix = f"{crashes / fuzzer.name}-"
-    limits = [f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=4096", "-max_len=20000", "-len_control=0"]
+    limits = [f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=4096", "-max_len=5000", "-len_control=0"]
     limits += ["-print_final_stats=1", "-print_funcs=0", f"-artifact_prefix={prefix}"]
     before = set(crashes.iterdir())
     log = folder / f"{fuzzer.name}.log"

@@ -1,4 +1,4 @@
-"""Arrays of every shape and type, and calls in every order, through the bindings of the core: an exception or an answer, never more.
+"""Arrays of every shape and type, and calls in every order, through the bindings: an exception or an answer, never more.
 
 Run by `make fuzz`, with a core that is built with sanitizers and tells the fuzzer what it reached.
 """
@@ -162,7 +162,11 @@ def try_kernel_solver(source):
 
     def improve():
         n_picks = source.below(n_rows + 1)
-        rows = source.distort(np.arange(n_picks, dtype=np.uint32)) if source.ConsumeBool() else source.numbers(n_picks, n_rows, np.uint32)
+        rows = (
+            source.distort(np.arange(n_picks, dtype=np.uint32))
+            if source.ConsumeBool()
+            else source.numbers(n_picks, n_rows, np.uint32)
+        )
         cache = source.floats((source.length(n_rows), source.length(n_rows)), source.pick(FLOATS))
         solver.improve(rows, cache, source.numbers(source.length(n_picks), n_rows, np.uint32))
 
@@ -227,21 +231,25 @@ def arrow_of(source):
     if kind == 3:
         return pa.array([source.text() * source.below(4) for _ in range(n)], source.pick((pa.string_view(), pa.large_string())))
     if kind == 2:
-        views = bytearray()
-        for _ in range(n):
-            numbers = (source.ConsumeIntInRange(-2, 16), 0, source.ConsumeIntInRange(-1, 2), source.ConsumeIntInRange(-2, 30))
-            views += np.array(numbers, dtype="<i4").tobytes()
-        buffers = [null, pa.py_buffer(bytes(views)), pa.py_buffer(text), pa.py_buffer(b"")]
-        return pa.Array.from_buffers(pa.string_view(), n, buffers)
-    offsets = np.array([source.ConsumeIntInRange(-1, len(text)) for _ in range(n + 1)], dtype=("<i4", "<i8")[kind])
+        numbers = np.zeros((n, 4), dtype="<i4")
+        column = pa.Array.from_buffers(pa.string_view(), n, [null, pa.py_buffer(numbers), pa.py_buffer(text), pa.py_buffer(b"")])
+        for view in numbers:
+            view[:] = source.ConsumeIntInRange(-2, 16), 0, source.ConsumeIntInRange(-1, 2), source.ConsumeIntInRange(-2, 30)
+        return column
+    offsets = np.zeros(n + 1, dtype=("<i4", "<i8")[kind])
+    column = pa.Array.from_buffers((pa.string(), pa.large_string())[kind], n, [null, pa.py_buffer(offsets), pa.py_buffer(text)])
+    # pyarrow has looked at them by now.
+    offsets[:] = [source.ConsumeIntInRange(-1, len(text)) for _ in range(n + 1)]
     if not source.chance(3):
         offsets.sort()
-    return pa.Array.from_buffers((pa.string(), pa.large_string())[kind], n, [null, pa.py_buffer(offsets.tobytes()), pa.py_buffer(text)])
+    return column
 
 
 def documents_of(source):
-    return [source.pick((source.text(), source.text().encode("utf-8", "replace"), source.ConsumeBytes(4), None, float("nan"), 3))
-            for _ in range(source.below(5))]
+    return [
+        source.pick((source.text(), source.text().encode("utf-8", "replace"), source.ConsumeBytes(4), None, float("nan"), 3))
+        for _ in range(source.below(5))
+    ]
 
 
 def add_arrow(source, corpus):
@@ -272,16 +280,30 @@ def try_corpus(source):
     norms = ("l2", "l1", "", "?")
 
     def learn():
-        vocabulary.learn(corpus, max_n=source.size(), min_documents=source.below(3), counts_occurrences=source.ConsumeBool(), on_progress=None)
+        # Not longer: n-grams of all lengths of a long document are many, and would take long in any hands.
+        vocabulary.learn(
+            corpus, max_n=source.below(6), min_documents=source.below(3), counts_occurrences=source.ConsumeBool(), on_progress=None
+        )
 
     def rows():
         idf = source.floats((source.length(vocabulary.n_columns),), np.float64) if source.ConsumeBool() else None
-        settings = {"sublinear_tf": source.ConsumeBool(), "idf": idf, "norm": source.pick(norms), "is_learned": source.ConsumeBool()}
+        settings = {
+            "sublinear_tf": source.ConsumeBool(),
+            "idf": idf,
+            "norm": source.pick(norms),
+            "is_learned": source.ConsumeBool(),
+        }
         check_csr(vocabulary.rows(corpus, **settings, on_progress=None), corpus.n_documents, vocabulary.n_columns)
 
     def hashed_rows():
         n_bits = source.size(20)
-        settings = {"min_n": source.size(3), "max_n": source.size(3), "n_bits": n_bits, "sublinear_tf": True, "norm": source.pick(norms)}
+        settings = {
+            "min_n": source.size(3),
+            "max_n": source.size(3),
+            "n_bits": n_bits,
+            "sublinear_tf": True,
+            "norm": source.pick(norms),
+        }
         check_csr(corpus.hashed_rows(**settings, on_progress=None), corpus.n_documents, 2**n_bits)
 
     def map_tokens():
@@ -292,11 +314,13 @@ def try_corpus(source):
         corpus.map_tokens([source.text() for _ in range(source.below(3))], terms)
 
     steps = (
-        lambda: corpus.add(documents_of(source), source.pick(("utf-8", "latin-1", "utf-16", "??")), source.pick(("strict", "replace", "?")), None),
+        lambda: corpus.add(
+            documents_of(source), source.pick(("utf-8", "latin-1", "utf-16", "??")), source.pick(("strict", "replace", "?")), None
+        ),
         lambda: add_arrow(source, corpus),
         lambda: corpus.add_tokens([[source.text() for _ in range(source.below(4))] for _ in range(source.below(4))]),
         map_tokens,
-        lambda: corpus.join_ngrams(source.size(), source.size(), None),
+        lambda: corpus.join_ngrams(source.size(), source.below(4), None),
         lambda: vocabulary.apply(corpus, None),
         learn,
         lambda: vocabulary.choose_columns(source.size(), source.number() * 3),

@@ -196,7 +196,7 @@ def _n_bits(value: Any) -> int:
 
 
 def count_threads(value: Any) -> int:
-    """The number of threads that n_jobs stands for. It depends on the joblib context of the call, so it is no part of the settings."""
+    """The number of threads that n_jobs stands for: no part of the settings, since it depends on the joblib context of a call."""
     if value is not None and (not isinstance(value, Integral) or isinstance(value, bool)):
         raise TypeError(f"n_jobs must be None, -1 for all processors or a number of threads. Got {value!r}.")
     if value == 0:

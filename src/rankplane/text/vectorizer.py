@@ -5,7 +5,6 @@ the distinct tokens only: stop words, length, stemmer. The core counts n-grams o
 matrix.
 """
 
-import functools
 import importlib
 import math
 import operator
@@ -206,7 +205,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _settings(self) -> Settings:
         """Parameters with every default resolved, anew when one of them is another object than in the last call."""
-        values = [getattr(self, name) for name in _parameters_of(type(self))]
+        values = [getattr(self, name) for name in _PARAMETERS]
         if hasattr(self, "_resolved") and all(map(operator.is_, values, self._resolved[0])):
             return self._resolved[1]
         settings = resolve(self.get_params(deep=False))
@@ -323,11 +322,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 _UNCHANGING = (type(None), str, Number, tuple, frozenset)
-
-
-@functools.cache
-def _parameters_of(cls: type[TextVectorizer]) -> tuple[str, ...]:
-    return tuple(cls._get_param_names())
+_PARAMETERS: tuple[str, ...] = tuple(TextVectorizer._get_param_names())
 
 
 def _terms_of(tokens: list[str], settings: Settings) -> list[str | None]:
