@@ -4,6 +4,8 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 PAPER_ARGS ?=
 DATA ?=
+FUZZ_SECONDS ?= 60
+FUZZ_ARGS ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 VENV := .venv
@@ -19,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench paper paper-quick sanitize format clean
+.PHONY: help demo test lint bench paper paper-quick sanitize fuzz format clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1	\2/p' Makefile | expand -t 20
@@ -51,10 +53,19 @@ lint: $(DONE)/run $(DONE)/lint ## Check style, types, layers, and warnings of th
 	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)")
 	@echo "C++ warnings: none"
 
-sanitize: $(DONE)/build ## Run the tests of the core under the address and undefined-behaviour sanitizers
+sanitize: $(DONE)/build ## Run the tests of the core under the address, undefined-behaviour and thread sanitizers
 	@$(call cmake_build,sanitize,-DRANKPLANE_SANITIZE=ON -DRANKPLANE_CORE_TESTS=ON)
-	@build/sanitize/tests/core/fuzz_tokenizer 10 1
-	@build/sanitize/tests/core/core_tests
+	@printf "address and undefined behaviour: "; build/sanitize/tests/core/core_tests
+	@$(call cmake_build,sanitize-threads,-DRANKPLANE_SANITIZE_THREADS=ON -DRANKPLANE_CORE_TESTS=ON)
+	@printf "threads: "; build/sanitize-threads/tests/core/core_tests
+
+# With Clang, where it is whole: its fuzzer hears from the core what an input reached.
+FUZZ_CXX = $(shell echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, long) { return 0; }' \
+  | clang++ -fsanitize=fuzzer,address -x c++ - -o /dev/null > /dev/null 2>&1 && echo -DCMAKE_CXX_COMPILER=clang++)
+fuzz: $(DONE)/package $(DONE)/fuzz ## Run all fuzzers for FUZZ_SECONDS in all, with sanitizers (FUZZ_ARGS="--only bindings")
+	@$(call cmake_build,fuzz/build,-DRANKPLANE_FUZZ=ON -DRANKPLANE_BINDINGS=ON $(FUZZ_CXX) \
+	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)")
+	@$(BIN)/python tests/fuzz/drive.py --seconds $(FUZZ_SECONDS) --build build/fuzz/build $(FUZZ_ARGS)
 
 format: $(DONE)/lint ## Rewrite the sources the way lint wants them
 	@$(BIN)/ruff check --quiet --fix-only .
@@ -67,7 +78,7 @@ clean: ## Remove .venv, builds and caches
 
 # $(call cmake_build,folder under build/,options): quiet unless it fails. CMake itself knows what has changed.
 define cmake_build
-mkdir -p build; { cmake -S . -B build/$(1) $(2) && cmake --build build/$(1); } > build/$(1).log 2>&1 \
+mkdir -p build/$(1); { cmake -S . -B build/$(1) $(2) && cmake --build build/$(1); } > build/$(1).log 2>&1 \
   || { cat build/$(1).log; exit 1; }
 endef
 
@@ -93,7 +104,7 @@ $(DONE)/package: $(DONE)/run $(CORE) $(wildcard src/rankplane/*/__init__.py)
 	@$(BIN)/pip install -qq --no-build-isolation --no-deps --editable .
 	@touch $@
 
-$(DONE)/run $(DONE)/test $(DONE)/lint $(DONE)/bench $(DONE)/paper: $(DONE)/%: $(DONE)/build
+$(DONE)/run $(DONE)/test $(DONE)/lint $(DONE)/bench $(DONE)/paper $(DONE)/fuzz: $(DONE)/%: $(DONE)/build
 	@echo "installing what \"$*\" needs"
 	@$(call install,$*)
 	@touch $@

@@ -7,11 +7,15 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -21,6 +25,8 @@
 #include "block.hpp"
 #include "control.hpp"
 #include "isa.hpp"
+#include "memory.hpp"
+#include "parallel.hpp"
 
 namespace rankplane {
 
@@ -31,20 +37,18 @@ template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig
 using TableArray = nb::ndarray<const double, nb::shape<-1, -1, -1, n_demand_fields>, nb::c_contig, nb::device::cpu>;
 
 template <class T, std::size_t N> struct OwnedArray {
-    std::unique_ptr<T[]> data;
+    std::unique_ptr<T, FreeMemory> data;
     nb::ndarray<nb::numpy, T, nb::ndim<N>> release(std::initializer_list<std::size_t> shape) {
         T* raw = data.release();
-        nb::capsule owner(raw, [](void* memory) noexcept { delete[] static_cast<T*>(memory); });
+        nb::capsule owner(raw, [](void* memory) noexcept { std::free(memory); });
         return nb::ndarray<nb::numpy, T, nb::ndim<N>>(raw, shape, owner);
     }
 };
-template <class T, std::size_t N> OwnedArray<T, N> new_array(std::size_t size) {
-    return {std::unique_ptr<T[]>(new T[size == 0 ? 1 : size])};
-}
-
-template <class Work> auto without_gil(const Work& work) {
-    const nb::gil_scoped_release unlocked;
-    return work();
+template <class T, std::size_t N> OwnedArray<T, N> new_array(std::initializer_list<std::size_t> shape) {
+    const std::size_t size = size_of(shape, sizeof(T));
+    auto* const memory = static_cast<T*>(std::malloc((size == 0 ? 1 : size) * sizeof(T)));
+    if (memory == nullptr) throw std::bad_alloc();
+    return {std::unique_ptr<T, FreeMemory>(memory)};
 }
 
 inline Isa isa_in_use() {
@@ -57,16 +61,55 @@ void check_rows(std::size_t n_rows, const Vector<std::int32_t>& table_rows, cons
     if (table_rows.shape(0) != n_rows && table_rows.shape(0) != 2 * n_rows) {
         throw std::invalid_argument("table_rows must have one or two entries per row.");
     }
-    if (row_weights && row_weights->shape(0) != n_rows) throw std::invalid_argument("row_weights must have one entry per row.");
+    if (!row_weights) return;
+    const T* const weights = row_weights->data();
+    if (row_weights->shape(0) != n_rows) throw std::invalid_argument("row_weights must have one entry per row.");
+    if (!std::all_of(weights, weights + n_rows, [](T weight) { return weight >= 0 && std::isfinite(weight); })) {
+        throw std::invalid_argument("row_weights must be finite and not negative.");
+    }
+}
+
+// What a solver multiplies to the sizes of its arrays.
+inline void check_sizes(std::size_t n_visits, std::size_t n_columns, std::size_t n_lanes, std::size_t n_cuts) {
+    constexpr std::size_t most_demands = std::size_t{1} << 24;  // of a row
+    if (n_lanes == 0 || n_cuts == 0) throw std::invalid_argument("There must be at least one lane and one cut.");
+    if (n_lanes > most_demands || n_cuts > most_demands / n_lanes) throw std::invalid_argument("There are too many lanes.");
+    if (n_visits > std::numeric_limits<std::uint32_t>::max()) throw std::invalid_argument("There are too many rows.");
+    // Lanes are rounded up to whole blocks.
+    size_of({n_visits, n_cuts, n_lanes + max_width}, sizeof(double));
+    size_of({n_columns, n_lanes + max_width}, sizeof(double));
+}
+
+inline void check_factor(double factor, const std::vector<bool>& frozen, std::size_t n_lanes) {
+    if (!(factor >= 1)) throw std::invalid_argument("factor must be at least 1.");
+    if (frozen.size() != n_lanes) throw std::invalid_argument("frozen must have one entry per lane.");
+}
+
+// Where solvers stand. What is asked for out of turn would be read from arrays that are not there.
+enum class Stage { made, loaded, taken };
+
+inline void check_stage(bool is_right) {
+    if (!is_right) throw std::invalid_argument("A solver must be given a table first, and its weights be taken last.");
 }
 
 inline Options make_options(double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads,
                             double rho, bool free_offsets) {
-    return {tol, max_sweeps, shrinking, seed, n_threads < 1 ? 1 : n_threads, rho, free_offsets};
+    return {tol, max_sweeps, shrinking, seed, std::clamp<std::size_t>(n_threads, 1, max_threads), rho, free_offsets};
 }
 
-inline Table table_of(const TableArray& table, std::size_t n_cuts, std::size_t n_lanes) {
+inline Table table_of(const TableArray& table, const Vector<std::int32_t>& table_rows, std::size_t n_cuts, std::size_t n_lanes) {
     if (table.shape(1) != n_cuts || table.shape(2) != n_lanes) throw std::invalid_argument("The table has the wrong shape.");
+    const std::int32_t* const rows = table_rows.data();
+    const bool is_inside = std::all_of(rows, rows + table_rows.shape(0), [&](std::int32_t row) {
+        return row >= 0 && static_cast<std::size_t>(row) < table.shape(0);
+    });
+    if (!is_inside) throw std::invalid_argument("table_rows must be rows of the table.");
+    for (std::size_t i = 0; i < table.size(); i += n_demand_fields) {
+        const double* const demand = table.data() + i;
+        const bool is_sound =
+            demand[field_lo] <= demand[field_hi] && !std::isnan(demand[field_t]) && demand[field_e] >= 0 && demand[field_d] >= 0;
+        if (!is_sound) throw std::invalid_argument("A demand must have lo <= hi, e >= 0, D >= 0 and no NaN.");
+    }
     return {table.data(), table.shape(0), n_cuts, n_lanes};
 }
 
@@ -114,7 +157,7 @@ template <class Work> void run_watched(const Work& work, Control& control, const
         lock.unlock();
         if (report) on_report(report->sweep, report->n_active_rows, report->lanes, report->violations);
     };
-    run_interruptibly(work, pass_on, [&] { control.request_stop(); });
+    run_interruptibly(control, pass_on, work);
 }
 
 }  // namespace rankplane

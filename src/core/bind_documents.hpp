@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -160,6 +161,7 @@ template <class Structure> struct Released : Structure {
 enum class ArrowText { none, narrow, wide, view };
 
 inline ArrowText text_of(const ArrowSchema& schema) {
+    if (schema.format == nullptr) return ArrowText::none;
     const std::string_view format = schema.format;
     if (schema.dictionary != nullptr) return ArrowText::none;
     if (format == "u") return ArrowText::narrow;
@@ -167,30 +169,67 @@ inline ArrowText text_of(const ArrowSchema& schema) {
     return format == "vu" ? ArrowText::view : ArrowText::none;
 }
 
-inline std::vector<std::string_view> arrow_views(const ArrowArray& array, ArrowText kind) {
-    const auto* const valid = static_cast<const std::uint8_t*>(array.buffers[0]);
-    const auto is_null = [&](std::int64_t i) { return valid != nullptr && (valid[i / 8] >> (i % 8) & 1) == 0; };
-    const auto piece = [&](const void* bytes, std::int64_t begin, std::int64_t size) {
-        return std::string_view(static_cast<const char*>(bytes) + begin, static_cast<std::size_t>(size));
-    };
-    std::vector<std::string_view> views;
-    views.reserve(static_cast<std::size_t>(array.length));
-    for (std::int64_t i = array.offset; i < array.offset + array.length; ++i) {
-        if (is_null(i)) {
-            views.emplace_back();
-        } else if (kind == ArrowText::narrow) {
-            const auto* const starts = static_cast<const std::int32_t*>(array.buffers[1]);
-            views.push_back(piece(array.buffers[2], starts[i], starts[i + 1] - starts[i]));
-        } else if (kind == ArrowText::wide) {
-            const auto* const starts = static_cast<const std::int64_t*>(array.buffers[1]);
-            views.push_back(piece(array.buffers[2], starts[i], starts[i + 1] - starts[i]));
-        } else {
-            // Four numbers: size, then up to 12 bytes of text, or a prefix, a buffer and a place in it.
-            const auto* const view = static_cast<const std::int32_t*>(array.buffers[1]) + 4 * i;
-            views.push_back(view[0] <= 12 ? piece(view + 1, 0, view[0]) : piece(array.buffers[2 + view[2]], view[3], view[0]));
-        }
+// The strings of an array. The interface hands over no length of most buffers; what can be checked is.
+class ArrowStrings {
+  public:
+    ArrowStrings(const ArrowArray& array, ArrowText kind) : array_(array), kind_(kind) {
+        const bool has_views = kind == ArrowText::view;
+        require(array.length >= 0 && array.offset >= 0 &&
+                array.length <= std::numeric_limits<std::int64_t>::max() - 1 - array.offset);
+        require(array.buffers != nullptr && (has_views ? array.n_buffers >= 3 : array.n_buffers == 3));
+        require(array.length == 0 || array.buffers[1] != nullptr);
+        n_texts_ = has_views ? array.n_buffers - 3 : 0;
     }
-    return views;
+
+    std::vector<std::string_view> views() const {
+        const auto* const valid = static_cast<const std::uint8_t*>(array_.buffers[0]);
+        const auto is_null = [&](std::int64_t i) { return valid != nullptr && (valid[i / 8] >> (i % 8) & 1) == 0; };
+        std::vector<std::string_view> views;
+        views.reserve(static_cast<std::size_t>(array_.length));
+        for (std::int64_t i = array_.offset; i < array_.offset + array_.length; ++i) {
+            views.push_back(is_null(i)                   ? std::string_view()
+                            : kind_ == ArrowText::narrow ? between<std::int32_t>(i)
+                            : kind_ == ArrowText::wide   ? between<std::int64_t>(i)
+                                                         : view(i));
+        }
+        return views;
+    }
+
+  private:
+    static void require(bool is_sound) {
+        if (!is_sound) throw std::invalid_argument("The Arrow array must have buffers and offsets that fit its type and length.");
+    }
+
+    std::string_view piece(const void* text, std::int64_t begin, std::int64_t size) const {
+        require(begin >= 0 && size >= 0 && (size == 0 || text != nullptr));
+        return size == 0 ? std::string_view()
+                         : std::string_view(static_cast<const char*>(text) + begin, static_cast<std::size_t>(size));
+    }
+
+    template <class Offset> std::string_view between(std::int64_t i) const {
+        const auto* const starts = static_cast<const Offset*>(array_.buffers[1]);
+        require(starts[i] >= 0 && starts[i + 1] >= starts[i]);
+        return piece(array_.buffers[2], starts[i], starts[i + 1] - starts[i]);
+    }
+
+    // Four numbers: size, then up to 12 bytes of text, or a prefix, a buffer and a place in it. The last buffer has the sizes of
+    // those between.
+    std::string_view view(std::int64_t i) const {
+        const auto* const numbers = static_cast<const std::int32_t*>(array_.buffers[1]) + 4 * i;
+        if (numbers[0] <= 12) return piece(numbers + 1, 0, numbers[0]);
+        require(numbers[2] >= 0 && numbers[2] < n_texts_);
+        const auto* const sizes = static_cast<const std::int64_t*>(array_.buffers[array_.n_buffers - 1]);
+        require(sizes != nullptr && numbers[0] <= sizes[numbers[2]] - numbers[3]);
+        return piece(array_.buffers[2 + numbers[2]], numbers[3], numbers[0]);
+    }
+
+    const ArrowArray& array_;
+    ArrowText kind_;
+    std::int64_t n_texts_ = 0;
+};
+
+inline std::vector<std::string_view> arrow_views(const ArrowArray& array, ArrowText kind) {
+    return ArrowStrings(array, kind).views();
 }
 
 }  // namespace rankplane::text

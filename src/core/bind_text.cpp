@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bind_documents.hpp"
+#include "bind_vocabulary.hpp"
 #include "bind_watch.hpp"
 #include "text/corpus.hpp"
 #include "text/hashing.hpp"
@@ -31,23 +32,10 @@ namespace {
 
 using namespace text;
 
-template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T> using NumpyVector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-template <class T> NumpyVector<T> to_numpy(std::vector<T> values) {
-    auto* const kept = new std::vector<T>(std::move(values));
-    const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
-    return NumpyVector<T>(kept->data(), {kept->size()}, owner);
-}
-
-template <class T> NumpyVector<T> to_numpy(Sheet<T>& sheet, std::size_t size) {
+template <class T> NumpyVector<T> take_numpy(Sheet<T>& sheet, std::size_t size) {
     T* const data = sheet.release(size);
     const nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
     return NumpyVector<T>(data, {size}, owner);
-}
-
-template <class T> std::vector<T> to_vector(const Vector<T>& values) {
-    return {values.data(), values.data() + values.shape(0)};
 }
 
 // Runs work that can be interrupted, and passes its progress on to Python.
@@ -55,7 +43,7 @@ template <class Work> void watch(Control& control, const nb::object& on_progress
     const auto pass_on = [&] {
         if (!on_progress.is_none()) on_progress(n_done_before + control.n_done());
     };
-    run_interruptibly(work, pass_on, [&] { control.request_stop(); });
+    run_interruptibly(control, pass_on, work);
 }
 
 TokenRules make_rules(const std::string& analyzer, std::size_t min_length, const std::string& marks, std::size_t min_n,
@@ -74,7 +62,7 @@ TokenRules make_rules(const std::string& analyzer, std::size_t min_length, const
 class BoundCorpus {
   public:
     BoundCorpus(const CodePoints& code_points, const TokenRules& rules, std::size_t n_threads)
-        : corpus_(code_points, rules, n_threads) {}
+        : corpus_(code_points, rules, std::min(n_threads, max_threads)) {}
 
     Corpus& corpus() { return corpus_; }
     const Interner& strings() const { return merged_.strings; }
@@ -83,6 +71,7 @@ class BoundCorpus {
     // Views of about this many bytes are gathered at a time, to bound the memory of those that had to be copied.
     void add(const nb::list& documents, const std::string& encoding, const std::string& errors, const nb::object& on_progress) {
         constexpr std::size_t n_bytes_at_once = std::size_t{1} << 24;
+        check_stage(Stage::reading);
         Documents gathered(encoding.c_str(), errors.c_str());
         for (std::size_t i = 0; i < nb::len(documents); ++i) {
             gathered.add(documents[i]);
@@ -95,6 +84,8 @@ class BoundCorpus {
     bool add_arrow_stream(const nb::capsule& capsule, const nb::object& on_progress) {
         auto* const stream = static_cast<ArrowStream*>(PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream"));
         if (stream == nullptr) throw nb::python_error();
+        check_stage(Stage::reading);
+        check_unused(*stream);
         Released<ArrowSchema> schema;
         check(*stream, stream->get_schema(stream, &schema));
         const ArrowText kind = text_of(schema);
@@ -112,6 +103,9 @@ class BoundCorpus {
         if (schema == nullptr) throw nb::python_error();
         const auto* const array = static_cast<ArrowArray*>(PyCapsule_GetPointer(array_capsule.ptr(), "arrow_array"));
         if (array == nullptr) throw nb::python_error();
+        check_stage(Stage::reading);
+        check_unused(*schema);
+        check_unused(*array);
         const ArrowText kind = text_of(*schema);
         if (kind == ArrowText::none) return false;
         add_views(arrow_views(*array, kind), on_progress);
@@ -119,6 +113,7 @@ class BoundCorpus {
     }
 
     void add_tokens(const nb::list& documents) {
+        check_stage(Stage::reading);
         Documents tokens("utf-8", "strict");
         std::vector<std::size_t> ends;
         for (nb::handle document : documents) {
@@ -128,19 +123,25 @@ class BoundCorpus {
             }
             ends.push_back(tokens.views().size());
         }
+        is_merged_ = false;
         corpus_.add_tokens(tokens.views(), std::move(ends));
     }
 
     // Brings the tokens of all threads together and returns them.
     nb::list tokens() {
+        check_stage(Stage::reading);
         merge();
         nb::list all;
-        for (std::size_t i = 0; i < merged_.strings.size(); ++i) all.append(to_str(merged_.strings[i]));
+        for (std::size_t i = 0; i < merged_.strings.size(); ++i) {
+            hear_signals(i);
+            all.append(to_str(merged_.strings[i]));
+        }
         return all;
     }
 
     // Tokens become terms: those in stop_words vanish; token i of tokens() becomes terms[i], or vanishes for None.
     void map_tokens(const std::vector<std::string>& stop_words, const std::optional<nb::list>& terms) {
+        check_stage(Stage::reading);
         merge();
         std::vector<std::uint32_t> term_of(merged_.strings.size());
         for (std::uint32_t i = 0; i < term_of.size(); ++i) term_of[i] = i;
@@ -152,6 +153,7 @@ class BoundCorpus {
             if (nb::len(*terms) != term_of.size()) throw std::invalid_argument("There must be one term per token.");
             Interner strings;
             for (std::size_t i = 0; i < term_of.size(); ++i) {
+                hear_signals(i);
                 const nb::object term = (*terms)[i];
                 if (term_of[i] == dropped) continue;
                 term_of[i] = intern_term(term, strings);
@@ -161,6 +163,7 @@ class BoundCorpus {
         for (std::vector<std::uint32_t>& map : merged_.number_of) {
             for (std::uint32_t& number : map) number = term_of[number];
         }
+        stage_ = Stage::mapped;
     }
 
     // Whether some term holds a character that sorts before, or is, the blank that joins n-grams.
@@ -177,19 +180,43 @@ class BoundCorpus {
     }
 
     void join_ngrams(std::size_t min_n, std::size_t max_n, const nb::object& on_progress) {
+        leave(Stage::mapped);
         Control control;
         watch(control, on_progress, [&] { corpus_.join_ngrams(term_of(), strings(), min_n, max_n, control); });
         is_merged_ = false;
         merge();
+        stage_ = Stage::mapped;
     }
+
+    // Work on the documents begins in a stage and, should it fail, ends in none: they are half done then.
+    enum class Stage { reading, mapped, rewritten, used };
+    void leave(Stage stage) {
+        check_stage(stage);
+        stage_ = Stage::used;
+    }
+    // Its tokens now are terms of a vocabulary of so many.
+    void become_terms(std::size_t n_terms) {
+        stage_ = Stage::rewritten;
+        n_terms_ = n_terms;
+    }
+    std::size_t n_terms() const { return n_terms_; }
 
     // [owner][token] -> term, dropped or none.
     std::vector<std::vector<std::uint32_t>>& term_of() { return merged_.number_of; }
 
   private:
+    void check_stage(Stage stage) const {
+        if (stage_ != stage)
+            throw std::invalid_argument("A corpus must be read, mapped, learnt from or applied, and written, in turn.");
+    }
+
+    template <class Structure> static void check_unused(const Structure& structure) {
+        if (structure.release == nullptr) throw std::invalid_argument("The Arrow data must not have been released.");
+    }
+
     void merge() {
         if (is_merged_) return;
-        merged_ = corpus_.merge();
+        run_interruptibly([&](Control& control) { merged_ = corpus_.merge(control); });
         is_merged_ = true;
     }
 
@@ -208,6 +235,9 @@ class BoundCorpus {
 
     void add_views(const std::vector<std::string_view>& views, const nb::object& on_progress) {
         if (views.empty()) return;
+        // Many short pieces of work, none of which is long enough to look for itself.
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        is_merged_ = false;
         Control control;
         watch(control, on_progress, [&] { corpus_.add(views, control); }, corpus_.n_documents());
         if (!on_progress.is_none()) on_progress(corpus_.n_documents());
@@ -222,9 +252,11 @@ class BoundCorpus {
     Corpus corpus_;
     Merged merged_;
     bool is_merged_ = false;
+    Stage stage_ = Stage::reading;
+    std::size_t n_terms_ = 0;
 };
 
-Weighting make_weighting(bool is_sublinear, const std::optional<Vector<float>>& idf, const std::string& norm,
+Weighting make_weighting(bool is_sublinear, const std::optional<Vector<double>>& idf, const std::string& norm,
                          std::size_t n_columns) {
     if (idf && idf->shape(0) != n_columns) throw std::invalid_argument("idf must have one entry per column.");
     return {is_sublinear, idf ? idf->data() : nullptr, norm == "l2" ? Norm::l2 : norm == "l1" ? Norm::l1 : Norm::none};
@@ -232,11 +264,13 @@ Weighting make_weighting(bool is_sublinear, const std::optional<Vector<float>>& 
 
 nb::tuple to_csr(Rows& rows) {
     const auto n_entries = static_cast<std::size_t>(rows.starts.back());
-    return nb::make_tuple(to_numpy(std::move(rows.starts)), to_numpy(rows.columns, n_entries), to_numpy(rows.values, n_entries));
+    return nb::make_tuple(to_numpy(std::move(rows.starts)), take_numpy(rows.columns, n_entries),
+                          take_numpy(rows.values, n_entries));
 }
 
 void learn(Vocabulary& vocabulary, BoundCorpus& corpus, std::size_t max_n, std::size_t min_documents, bool counts_occurrences,
            const nb::object& on_progress) {
+    corpus.leave(BoundCorpus::Stage::mapped);
     Control control;
     watch(control, on_progress, [&] {
         vocabulary.learn(corpus.corpus(), std::move(corpus.term_of()), corpus.strings(), max_n, min_documents, counts_occurrences,
@@ -246,26 +280,36 @@ void learn(Vocabulary& vocabulary, BoundCorpus& corpus, std::size_t max_n, std::
         malloc_trim(0);
 #endif
     });
+    corpus.become_terms(vocabulary.terms().size());
 }
 
 // Terms of the corpus become terms of the vocabulary; what it does not know stands between them.
 void apply(Vocabulary& vocabulary, BoundCorpus& corpus, const nb::object& on_progress) {
+    corpus.leave(BoundCorpus::Stage::mapped);
     // With the GIL, since several threads may transform with the same vocabulary.
     const Interner& terms = vocabulary.searchable_terms();
     Control control;
     watch(control, on_progress, [&] {
         std::vector<std::uint32_t> known(corpus.strings().size());
-        for (std::size_t i = 0; i < known.size(); ++i) known[i] = terms.find(corpus.strings()[i]);
+        for (std::size_t i = 0; i < known.size(); ++i) {
+            if (i % 0x10000 == 0) control.check();
+            known[i] = terms.find(corpus.strings()[i]);
+        }
         for (std::vector<std::uint32_t>& map : corpus.term_of()) {
             for (std::uint32_t& term : map) term = term == dropped ? dropped : known[term];
         }
         corpus.corpus().rewrite(corpus.term_of(), control);
     });
+    corpus.become_terms(terms.size());
 }
 
-nb::tuple rows_of(const Vocabulary& vocabulary, BoundCorpus& corpus, bool is_sublinear, const std::optional<Vector<float>>& idf,
+nb::tuple rows_of(const Vocabulary& vocabulary, BoundCorpus& corpus, bool is_sublinear, const std::optional<Vector<double>>& idf,
                   const std::string& norm, bool is_learned, const nb::object& on_progress) {
     const Weighting weighting = make_weighting(is_sublinear, idf, norm, vocabulary.n_columns());
+    if (!vocabulary.has_columns() || corpus.n_terms() > vocabulary.levels()[0].size()) {
+        throw std::invalid_argument("The columns of the vocabulary must be chosen, and the corpus be in its terms.");
+    }
+    corpus.leave(BoundCorpus::Stage::rewritten);
     const std::size_t capacity =
         is_learned ? vocabulary.n_entries() : corpus.corpus().n_tokens() * std::max<std::size_t>(1, vocabulary.levels().size());
     std::optional<Rows> rows;
@@ -277,16 +321,20 @@ nb::tuple rows_of(const Vocabulary& vocabulary, BoundCorpus& corpus, bool is_sub
 
 nb::tuple hashed_rows(BoundCorpus& corpus, std::size_t min_n, std::size_t max_n, unsigned n_bits, bool is_sublinear,
                       const std::string& norm, const nb::object& on_progress) {
+    if (min_n < 1 || min_n > max_n) throw std::invalid_argument("min_n and max_n must be a range from 1 on.");
+    if (n_bits < 1 || n_bits > 30) throw std::invalid_argument("n_bits must be from 1 to 30.");
+    corpus.leave(BoundCorpus::Stage::mapped);
     const Weighting weighting = make_weighting(is_sublinear, std::nullopt, norm, 0);
     std::optional<Rows> rows;
     Control control;
     watch(control, on_progress, [&] {
         corpus.corpus().rewrite(corpus.term_of(), control);
-        // No n-gram is longer than its document. What is asked for may be of any length, and the product would overflow.
-        const std::size_t longest = std::min(max_n, corpus.corpus().longest());
-        const std::size_t capacity = longest < min_n ? 0 : corpus.corpus().n_tokens() * (longest - min_n + 1);
-        rows.emplace(
-            build_rows(corpus.corpus(), HashedColumns(corpus.strings(), min_n, max_n, n_bits), weighting, capacity, control));
+        const HashedColumns columns(corpus.strings(), min_n, max_n, n_bits);
+        std::size_t capacity = 0;
+        for (const Block& block : corpus.corpus().blocks()) {
+            for (std::size_t d = 0; d < block.n_documents(); ++d) capacity += columns.count(block.ends[d] - block.begin_of(d));
+        }
+        rows.emplace(build_rows(corpus.corpus(), columns, weighting, capacity, control));
     });
     return to_csr(*rows);
 }
@@ -295,56 +343,11 @@ nb::list names_of(const Vocabulary& vocabulary) {
     const auto places = vocabulary.by_column<std::pair<std::size_t, std::size_t>>(
         [](std::size_t level, std::size_t i) { return std::pair{level, i}; });
     nb::list names;
-    for (const auto& [level, i] : places) names.append(to_str(vocabulary.name(level, i)));
+    for (const auto& [level, i] : places) {
+        hear_signals(nb::len(names));
+        names.append(to_str(vocabulary.name(level, i)));
+    }
     return names;
-}
-
-// A fitted vocabulary as plain arrays, for pickle: (bytes of the terms, their ends, then keys, counts and columns per level).
-nb::tuple state_of(const Vocabulary& vocabulary) {
-    std::string bytes;
-    std::vector<std::int64_t> ends;
-    for (std::size_t i = 0; i < vocabulary.terms().size(); ++i) {
-        bytes.append(vocabulary.terms()[i]);
-        ends.push_back(static_cast<std::int64_t>(bytes.size()));
-    }
-    nb::list levels;
-    for (const Vocabulary::Level& level : vocabulary.levels()) {
-        levels.append(nb::make_tuple(to_numpy(level.keys), to_numpy(level.n_documents), to_numpy(level.columns)));
-    }
-    return nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), to_numpy(std::move(ends)), levels);
-}
-
-void check_level(const Vocabulary::Level& level, std::size_t l, std::size_t n_above, std::size_t n_terms) {
-    bool is_sound = level.columns.size() == level.size() && (l == 0 ? level.size() == n_terms : level.keys.size() == level.size());
-    for (std::size_t i = 0; l > 0 && is_sound && i < level.keys.size(); ++i) {
-        is_sound =
-            prefix_of(level.keys[i]) < n_above && last_of(level.keys[i]) < n_terms && (i == 0 || level.keys[i - 1] < level.keys[i]);
-    }
-    if (!is_sound) throw std::invalid_argument("The state of the vocabulary is damaged.");
-}
-
-void restore(Vocabulary* vocabulary, const nb::tuple& state) {
-    const auto bytes = nb::cast<nb::bytes>(state[0]);
-    const auto ends = nb::cast<Vector<std::int64_t>>(state[1]);
-    Interner terms;
-    std::int64_t begin = 0;
-    for (std::size_t i = 0; i < ends.shape(0); ++i) {
-        const std::int64_t end = ends.data()[i];
-        if (end < begin || static_cast<std::size_t>(end) > bytes.size()) throw std::invalid_argument("The terms are damaged.");
-        terms.intern(std::string_view(bytes.c_str() + begin, static_cast<std::size_t>(end - begin)));
-        begin = end;
-    }
-    std::vector<Vocabulary::Level> levels;
-    for (nb::handle item : nb::cast<nb::list>(state[2])) {
-        const auto parts = nb::cast<nb::tuple>(item);
-        Vocabulary::Level level;
-        level.keys = to_vector(nb::cast<Vector<std::uint64_t>>(parts[0]));
-        level.n_documents = to_vector(nb::cast<Vector<std::uint32_t>>(parts[1]));
-        level.columns = to_vector(nb::cast<Vector<std::uint32_t>>(parts[2]));
-        check_level(level, levels.size(), levels.empty() ? 0 : levels.back().size(), terms.size());
-        levels.push_back(std::move(level));
-    }
-    new (vocabulary) Vocabulary(std::move(terms), std::move(levels));
 }
 
 }  // namespace
@@ -383,13 +386,19 @@ void bind_text(nb::module_& module) {
         .def("learn", &learn, nb::arg("corpus"), nb::kw_only(), nb::arg("max_n"), nb::arg("min_documents"),
              nb::arg("counts_occurrences"), nb::arg("on_progress").none())
         .def("apply", &apply, nb::arg("corpus"), nb::arg("on_progress").none())
-        .def("rows", &rows_of, nb::arg("corpus"), nb::kw_only(), nb::arg("sublinear_tf"), nb::arg("idf").none(), nb::arg("norm"),
-             nb::arg("is_learned"), nb::arg("on_progress").none())
-        .def("choose_columns", &Vocabulary::choose_columns, nb::arg("min_n"), nb::arg("max_documents"))
+        .def("rows", &rows_of, nb::arg("corpus"), nb::kw_only(), nb::arg("sublinear_tf"), nb::arg("idf").noconvert().none(),
+             nb::arg("norm"), nb::arg("is_learned"), nb::arg("on_progress").none())
+        .def(
+            "choose_columns",
+            [](Vocabulary& self, std::size_t min_n, double max_documents) {
+                run_interruptibly([&](Control& control) { self.choose_columns(min_n, max_documents, control); });
+            },
+            nb::arg("min_n"), nb::arg("max_documents"))
         .def("keep_columns",
              [](Vocabulary& self, const Vector<std::uint8_t>& kept) {
+                 if (!self.has_columns()) throw std::invalid_argument("The columns of the vocabulary must be chosen first.");
                  if (kept.shape(0) != self.n_columns()) throw std::invalid_argument("There must be one entry per column.");
-                 self.keep_columns(kept.data());
+                 run_interruptibly([&](Control& control) { self.keep_columns(kept.data(), control); });
              })
         .def("document_counts",
              [](const Vocabulary& self) {

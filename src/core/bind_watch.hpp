@@ -3,55 +3,49 @@
 
 #include <nanobind/nanobind.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
+
+#include "control.hpp"
 
 namespace rankplane {
 
-// Runs `work` without the GIL on a thread of its own, while this one looks out for Ctrl-C and, with the GIL, calls `look` some
-// twenty times a second. Should either raise, `stop` is called once, and the error goes on when the work has ended.
-template <class Work, class Look, class Stop> void run_interruptibly(const Work& work, const Look& look, const Stop& stop) {
+// Runs `work` on this thread, without the GIL. As often as `control` looks, a pending Ctrl-C is heard and `look` is called, both
+// with the GIL. Should either raise, the work is stopped, and the error goes on when it has ended.
+template <class Work, class Look> void run_interruptibly(Control& control, const Look& look, const Work& work) {
     namespace nb = nanobind;
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool is_finished = false;
+    std::optional<nb::python_error> raised;
+    control.listen([&] {
+        const nb::gil_scoped_acquire locked;
+        try {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            look();
+        } catch (nb::python_error& error) {
+            raised.emplace(std::move(error));
+            control.request_stop();
+        }
+    });
     std::exception_ptr failure;
-    std::optional<nb::python_error> python_failure;
     {
         const nb::gil_scoped_release unlocked;
-        std::thread worker([&] {
-            try {
-                work();
-            } catch (...) { failure = std::current_exception(); }
-            const std::lock_guard lock(mutex);
-            is_finished = true;
-            changed.notify_one();
-        });
-        std::unique_lock lock(mutex);
-        while (!changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return is_finished; })) {
-            lock.unlock();
-            if (!python_failure) {
-                const nb::gil_scoped_acquire locked;
-                try {
-                    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-                    look();
-                } catch (nb::python_error& error) {
-                    python_failure.emplace(std::move(error));
-                    stop();
-                }
-            }
-            lock.lock();
-        }
-        lock.unlock();
-        worker.join();
+        try {
+            work();
+        } catch (...) { failure = std::current_exception(); }
     }
-    if (python_failure) throw nb::python_error(std::move(*python_failure));
+    if (raised) throw nb::python_error(std::move(*raised));
     if (failure) std::rethrow_exception(failure);
+}
+
+// The same for work that has nothing to tell: work(control).
+template <class Work> void run_interruptibly(const Work& work) {
+    Control control;
+    run_interruptibly(control, [] {}, [&] { work(control); });
+}
+
+// For long loops that hold the GIL: hears Ctrl-C every so many rounds.
+inline void hear_signals(std::size_t round) {
+    if (round % 0x10000 == 0xFFFF && PyErr_CheckSignals() != 0) throw nanobind::python_error();
 }
 
 }  // namespace rankplane

@@ -60,74 +60,91 @@ template <class T, class Rows> class BoundSolver final : public AnySolver {
                 const std::optional<Vector<T>>& row_weights, std::size_t n_lanes, std::size_t n_cuts, const Options& options,
                 nb::tuple keep)
         : keep_(std::move(keep)),
+          table_rows_(table_rows),
           parts_(std::move(parts)),
-          solver_(parts_.parts, {table_rows.data(), table_rows.shape(0)}, row_weights ? row_weights->data() : nullptr, n_lanes,
-                  n_cuts, options, isa_in_use()),
           n_rows_(parts_.parts.front().rows.n_rows),
           n_columns_(n_columns),
           n_lanes_(n_lanes),
-          n_cuts_(n_cuts) {}
+          n_cuts_(n_cuts) {
+        const Visits visits{table_rows.data(), table_rows.shape(0)};
+        const T* const weights = row_weights ? row_weights->data() : nullptr;
+        const Isa isa = isa_in_use();
+        run_interruptibly(
+            [&](Control& control) { solver_.emplace(parts_.parts, visits, weights, n_lanes, n_cuts, options, isa, control); });
+    }
 
     void run(const TableArray& table, const std::vector<bool>& frozen, std::size_t n_certified,
              const nb::object& on_report) override {
-        const Table view = table_of(table, n_cuts_, n_lanes_);
+        check_stage(stage_ != Stage::taken);
+        const Table view = table_of(table, table_rows_, n_cuts_, n_lanes_);
+        stage_ = Stage::loaded;
         Control control;
-        run_watched([&] { solver_.run(view, all_lanes(frozen, n_lanes_), n_certified, control); }, control, on_report);
+        run_watched([&] { solver_->run(view, all_lanes(frozen, n_lanes_), n_certified, control); }, control, on_report);
     }
 
     void stretch(double factor, const std::vector<bool>& frozen) override {
-        if (frozen.size() != n_lanes_) throw std::invalid_argument("frozen must have one entry per lane.");
-        without_gil([&] { solver_.stretch(factor, frozen); });
+        check_stage(stage_ == Stage::loaded);
+        check_factor(factor, frozen, n_lanes_);
+        run_interruptibly([&](Control& control) { solver_->stretch(factor, frozen, control); });
     }
 
-    std::vector<bool> touch_bounds() override { return solver_.touch_bounds(); }
+    std::vector<bool> touch_bounds() override {
+        check_stage(stage_ == Stage::loaded);
+        return solver_->touch_bounds();
+    }
 
     nb::object score(const Vector<std::uint32_t>& picks, std::size_t first_lane, std::size_t n_wanted) override {
+        check_stage(stage_ == Stage::loaded);
         if (std::any_of(picks.data(), picks.data() + picks.shape(0), [&](std::uint32_t row) { return row >= n_rows_; })) {
             throw std::invalid_argument("picks must be rows of X.");
         }
-        auto scores = new_array<T, 2>(picks.shape(0) * n_wanted);
-        without_gil([&] { solver_.score(picks.data(), picks.shape(0), first_lane, n_wanted, scores.data.get()); });
+        if (first_lane > n_lanes_ || n_wanted > n_lanes_ - first_lane) throw std::invalid_argument("There are no such lanes.");
+        auto scores = new_array<T, 2>({picks.shape(0), n_wanted});
+        run_interruptibly([&](Control& control) {
+            solver_->score(picks.data(), picks.shape(0), first_lane, n_wanted, scores.data.get(), control);
+        });
         return nb::cast(scores.release({picks.shape(0), n_wanted}));
     }
 
     nb::object offsets() override {
-        auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
-        solver_.copy_offsets(offsets.data.get());
+        auto offsets = new_array<T, 2>({n_cuts_, n_lanes_});
+        solver_->copy_offsets(offsets.data.get());
         return nb::cast(offsets.release({n_cuts_, n_lanes_}));
     }
 
-    const std::vector<LaneResult>& results() const override { return solver_.results(); }
+    const std::vector<LaneResult>& results() const override { return solver_->results(); }
 
     nb::tuple take_weights(std::size_t n_wanted) override {
+        check_stage(stage_ != Stage::taken);
+        stage_ = Stage::taken;
         n_wanted = std::min(n_wanted, n_lanes_);
-        auto offsets = new_array<T, 2>(n_cuts_ * n_lanes_);
+        auto offsets = new_array<T, 2>({n_cuts_, n_lanes_});
         OwnedArray<T, 2> weights;
         {
             const nb::gil_scoped_release unlocked;
-            solver_.release_duals();
+            solver_->release_duals();
             parts_.renumbered = Buffer<std::int32_t>();
-            weights = new_array<T, 2>(n_columns_ * n_wanted);
-            solver_.copy_weights(weights.data.get(), n_wanted);
-            solver_.copy_offsets(offsets.data.get());
+            weights = new_array<T, 2>({n_columns_, n_wanted});
+            solver_->copy_weights(weights.data.get(), n_wanted);
+            solver_->copy_offsets(offsets.data.get());
         }
         return nb::make_tuple(weights.release({n_columns_, n_wanted}), offsets.release({n_cuts_, n_lanes_}));
     }
 
   private:
     nb::tuple keep_;
+    Vector<std::int32_t> table_rows_;
     Parts<Rows> parts_;
-    Solver<T, Rows> solver_;
+    Stage stage_ = Stage::made;
+    std::optional<Solver<T, Rows>> solver_;
     std::size_t n_rows_, n_columns_, n_lanes_, n_cuts_;
 };
 
 template <class T, class Rows> auto bound_scores(const Rows& rows, const Matrix<T>& weights, std::size_t n_threads) {
     const std::size_t n_planes = weights.shape(1);
-    auto scores = new_array<T, 2>(rows.n_rows * n_planes);
-    {
-        const nb::gil_scoped_release unlocked;
-        plane_scores(rows, weights.data(), n_planes, scores.data.get(), n_threads);
-    }
+    auto scores = new_array<T, 2>({rows.n_rows, n_planes});
+    run_interruptibly(
+        [&](Control& control) { plane_scores(rows, weights.data(), n_planes, scores.data.get(), n_threads, control); });
     return scores.release({rows.n_rows, n_planes});
 }
 
@@ -141,20 +158,25 @@ template <class T, class Index> void bind_sparse(nb::module_& module) {
             const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
             const SparseRows<T, Index> rows = sparse_rows(starts, columns, values, n_columns);
             check_rows(rows.n_rows, table_rows, row_weights);
+            check_sizes(table_rows.shape(0), n_columns, n_lanes, n_cuts);
             nb::tuple keep = nb::make_tuple(starts, columns, values, table_rows, row_weights);
-            const auto bind = [&](auto make_parts) -> std::unique_ptr<AnySolver> {
-                using Bound = BoundSolver<T, typename decltype(make_parts())::rows_type>;
-                auto parts = without_gil(make_parts);
+            const auto bind = [&](auto parts) -> std::unique_ptr<AnySolver> {
+                using Bound = BoundSolver<T, typename decltype(parts)::rows_type>;
                 return std::make_unique<Bound>(std::move(parts), n_columns, table_rows, row_weights, n_lanes, n_cuts, options,
                                                keep);
             };
-            const SparsePlan plan = without_gil([&] { return plan_parts(rows, n_lanes, options.n_threads); });
-            if (plan.is_renumbered) return bind([&] { return renumbered_parts(rows, plan.n_parts); });
-            return bind([&] { return whole_parts(rows); });
+            SparsePlan plan;
+            Parts<SparseRows<T, std::int32_t>> renumbered;
+            run_interruptibly([&](Control& control) {
+                plan = plan_parts(rows, n_lanes, options.n_threads);
+                if (plan.is_renumbered) renumbered = renumbered_parts(rows, plan.n_parts, control);
+            });
+            return plan.is_renumbered ? bind(std::move(renumbered)) : bind(whole_parts(rows));
         },
-        nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("n_columns"), nb::arg("table_rows"),
-        nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"),
-        nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"), nb::arg("rho"), nb::arg("free_offsets"));
+        nb::arg("starts").noconvert(), nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"),
+        nb::arg("table_rows").noconvert(), nb::arg("row_weights").noconvert().none(), nb::arg("n_lanes"), nb::arg("n_cuts"),
+        nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"),
+        nb::arg("rho"), nb::arg("free_offsets"));
     module.def(
         "sparse_scores",
         [](const Vector<Index>& starts, const Vector<Index>& columns, const Vector<T>& values, const Matrix<T>& weights,
@@ -162,7 +184,8 @@ template <class T, class Index> void bind_sparse(nb::module_& module) {
             const SparseRows<T, Index> rows = sparse_rows(starts, columns, values, weights.shape(0));
             return bound_scores(rows, weights, n_threads);
         },
-        nb::arg("starts"), nb::arg("columns"), nb::arg("values"), nb::arg("weights"), nb::arg("n_threads"));
+        nb::arg("starts").noconvert(), nb::arg("columns").noconvert(), nb::arg("values").noconvert(),
+        nb::arg("weights").noconvert(), nb::arg("n_threads"));
 }
 
 template <class T> void bind_dense(nb::module_& module) {
@@ -174,22 +197,24 @@ template <class T> void bind_dense(nb::module_& module) {
             const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
             const std::size_t n_rows = values.shape(0), n_columns = values.shape(1);
             check_rows(n_rows, table_rows, row_weights);
+            check_sizes(table_rows.shape(0), n_columns, n_lanes, n_cuts);
             nb::tuple keep = nb::make_tuple(values, table_rows, row_weights);
             const std::size_t n_parts = team_size(n_rows, n_rows * n_columns, n_lanes, options.n_threads);
             auto parts = dense_parts(values.data(), n_rows, n_columns, n_parts);
             return std::make_unique<BoundSolver<T, DenseRows<T>>>(std::move(parts), n_columns, table_rows, row_weights, n_lanes,
                                                                   n_cuts, options, keep);
         },
-        nb::arg("values"), nb::arg("table_rows"), nb::arg("row_weights").none(), nb::arg("n_lanes"), nb::arg("n_cuts"),
-        nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"),
-        nb::arg("rho"), nb::arg("free_offsets"));
+        nb::arg("values").noconvert(), nb::arg("table_rows").noconvert(), nb::arg("row_weights").noconvert().none(),
+        nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"),
+        nb::arg("seed"), nb::arg("n_threads"), nb::arg("rho"), nb::arg("free_offsets"));
     module.def(
         "dense_scores",
         [](const Matrix<T>& values, const Matrix<T>& weights, std::size_t n_threads) {
+            if (values.shape(1) != weights.shape(0)) throw std::invalid_argument("weights must have one row per column of X.");
             const DenseRows<T> rows{values.data(), values.shape(1), values.shape(0), values.shape(1)};
             return bound_scores(rows, weights, n_threads);
         },
-        nb::arg("values"), nb::arg("weights"), nb::arg("n_threads"));
+        nb::arg("values").noconvert(), nb::arg("weights").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace
@@ -198,10 +223,11 @@ template <class T> void bind_dense(nb::module_& module) {
 NB_MODULE(_core, module) {
     using namespace rankplane;
     nb::class_<AnySolver>(module, "LaneSolver")
-        .def("run", &AnySolver::run, nb::arg("table"), nb::arg("frozen"), nb::arg("n_certified"), nb::arg("on_report").none())
+        .def("run", &AnySolver::run, nb::arg("table").noconvert(), nb::arg("frozen"), nb::arg("n_certified"),
+             nb::arg("on_report").none())
         .def("stretch", &AnySolver::stretch, nb::arg("factor"), nb::arg("frozen"))
         .def("touch_bounds", &AnySolver::touch_bounds)
-        .def("score", &AnySolver::score, nb::arg("picks"), nb::arg("first_lane"), nb::arg("n_wanted"))
+        .def("score", &AnySolver::score, nb::arg("picks").noconvert(), nb::arg("first_lane"), nb::arg("n_wanted"))
         .def("offsets", &AnySolver::offsets)
         .def("results", [](const AnySolver& solver) { return results_of(solver.results()); })
         .def("take_weights", &AnySolver::take_weights, nb::arg("n_wanted"));

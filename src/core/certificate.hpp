@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "control.hpp"
 #include "sweep.hpp"
 
 namespace rankplane {
@@ -21,7 +22,7 @@ struct Certificate {
 // `of_visit` as in CertifyState.
 template <class T, class Rows>
 Certificate certify(const SweepState<T>& state, std::size_t width, const Rows& rows, std::size_t n_visits, bool free_offsets,
-                    CertifyLoop<T, Rows> loop, double* of_visit = nullptr) {
+                    CertifyLoop<T, Rows> loop, Control& control, double* of_visit = nullptr) {
     const std::size_t n_per_cut = state.n_cuts * width;
     std::vector<double> positive(n_per_cut, 0.0), negative(n_per_cut, 0.0);
     for (std::size_t visit = 0; visit < n_visits; ++visit) {
@@ -43,9 +44,13 @@ Certificate certify(const SweepState<T>& state, std::size_t width, const Rows& r
         if (free_offsets && sum > 0) positive_factor[i] = -negative[i] / positive[i];
         if (free_offsets && sum < 0) negative_factor[i] = -positive[i] / negative[i];
     }
-    loop(state, rows, n_visits,
-         {positive_factor.data(), negative_factor.data(), sums.gap.data(), sums.dual.data(), sums.violation.data(),
-          sums.repair.data(), sums.support.data(), of_visit});
+    constexpr std::size_t visits_at_once = std::size_t{1} << 14;
+    for (std::size_t first = 0; first < n_visits; first += visits_at_once) {
+        control.check();
+        loop(state, rows, first, std::min(n_visits, first + visits_at_once),
+             {positive_factor.data(), negative_factor.data(), sums.gap.data(), sums.dual.data(), sums.violation.data(),
+              sums.repair.data(), sums.support.data(), of_visit});
+    }
     return sums;
 }
 

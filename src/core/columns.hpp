@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "control.hpp"
 #include "memory.hpp"
 #include "rows.hpp"
 
@@ -74,9 +75,11 @@ template <class T, class Index> std::vector<std::size_t> split_columns(const Spa
 }
 
 // Where each row's entries reach column `first`. The indices must be sorted.
-template <class T, class Index> std::vector<std::int64_t> find_column(const SparseRows<T, Index>& rows, std::size_t first) {
+template <class T, class Index>
+std::vector<std::int64_t> find_column(const SparseRows<T, Index>& rows, std::size_t first, Control& control) {
     std::vector<std::int64_t> bounds(rows.n_rows);
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
+        control.check();
         const auto row = rows[i];
         const Index* found = std::lower_bound(row.columns, row.columns + row.size, static_cast<Index>(first));
         bounds[i] = static_cast<std::int64_t>(found - rows.columns);
@@ -93,10 +96,11 @@ class ColumnOrder {
 
     // Columns [first, last), renumbered from 0; the new indices go to `renumbered`, entry for entry.
     template <class T, class Index>
-    ColumnOrder(const SparseRows<T, Index>& rows, std::size_t first, std::size_t last, std::int32_t* renumbered)
+    ColumnOrder(const SparseRows<T, Index>& rows, std::size_t first, std::size_t last, std::int32_t* renumbered, Control& control)
         : first_(first), last_(last), position_(last - first) {
         std::vector<std::int32_t> count(last - first, 0);
         for (std::size_t i = 0; i < rows.n_rows; ++i) {
+            control.check();
             const auto row = rows[i];
             for (std::size_t q = 0; q < row.size; ++q) ++count[row.column(q) - first];
         }
@@ -108,6 +112,7 @@ class ColumnOrder {
         for (std::size_t i = 1; i < place.size(); ++i) place[i] += place[i - 1];
         for (std::size_t column = 0; column < count.size(); ++column) position_[column] = place[slot(count[column])]++;
         for (std::size_t i = 0; i < rows.n_rows; ++i) {
+            control.check();
             const auto row = rows[i];
             std::int32_t* to = renumbered + (row.columns - rows.columns);
             for (std::size_t q = 0; q < row.size; ++q) to[q] = position_[row.column(q) - first];

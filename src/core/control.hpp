@@ -1,9 +1,15 @@
-// What goes into a solve besides the data, and what comes out besides the planes.
+// What goes into a solve besides the data, and what comes out besides the planes; how a caller is heard while long work runs.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace rankplane {
@@ -34,13 +40,63 @@ struct Report {
     std::vector<double> violations;  // per lane of `lanes`, relative to the first sweep
 };
 
-// How the caller and a running solve talk: stop is read between chunks of rows, reports come after every sweep.
-struct Control {
-    bool stop = false;  // read and written with atomic builtins, also by the loops that may not use <atomic>
-    std::function<void(const Report&)> report;
+struct Stopped : std::exception {
+    const char* what() const noexcept override { return "The work was stopped."; }
+};
 
-    bool should_stop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
-    void request_stop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }
+// How the caller and a long piece of work talk. Every loop of the work asks `should_stop` or `check` at least every few hundredths
+// of a second. On the thread that called the work, a question looks at the outside, at signals for example, when the last look is
+// long enough ago. So listening needs no thread of its own, and short work never looks.
+class Control {
+  public:
+    Control() = default;
+    Control(const Control&) = delete;
+    Control& operator=(const Control&) = delete;
+
+    std::function<void(const Report&)> report;  // called after every sweep of a solver, by any thread
+
+    // From now on this thread looks.
+    void listen(std::function<void()> look) {
+        look_ = std::move(look);
+        listener_ = std::this_thread::get_id();
+        next_look_ = Clock::now() + shortest_pause;
+    }
+    // For a thread that waits for others; their questions do not look.
+    void look_if_due() {
+        if (std::this_thread::get_id() != listener_) return;
+        const Clock::time_point before = Clock::now();
+        if (before < next_look_ || is_stopping()) return;
+        look_();
+        // A look can take long, where others hold what it needs. It may take a twentieth of the time.
+        const Clock::time_point after = Clock::now();
+        next_look_ = after + std::clamp<Clock::duration>(20 * (after - before), shortest_pause, longest_pause);
+    }
+    static constexpr std::chrono::milliseconds shortest_pause{50}, longest_pause{500};
+
+    void request_stop() { __atomic_store_n(&stop_, true, __ATOMIC_RELAXED); }
+    bool should_stop() {
+        look_if_due();
+        return is_stopping();
+    }
+    void check() {
+        if (should_stop()) throw Stopped();
+    }
+    // For the loops that may use neither this class nor <atomic>.
+    const bool* stop_flag() const { return &stop_; }
+
+    void add_done(std::size_t n) { n_done_.fetch_add(n, std::memory_order_relaxed); }
+    std::size_t n_done() const { return n_done_.load(std::memory_order_relaxed); }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    bool is_stopping() const { return __atomic_load_n(&stop_, __ATOMIC_RELAXED); }
+
+    bool stop_ = false;  // read and written with atomic builtins only
+    std::atomic<std::size_t> n_done_{0};
+    std::function<void()> look_;
+    std::thread::id listener_;
+    Clock::time_point next_look_;
 };
 
 }  // namespace rankplane

@@ -66,7 +66,7 @@ template <class K> class LaneWork {
     }
 
     // Steps until the largest wish is at most `share` of what it was at first. Returns how many it took.
-    std::size_t settle(double share, std::size_t most_steps, const Control& control) {
+    std::size_t settle(double share, std::size_t most_steps, Control& control) {
         const LaneView view{n_rows_,      lane_.block.n_cuts,         scores_.data(),    rise_.data(),
                             fall_.data(), lane_.block.offsets.data(), curvature_.data(), units_.data()};
         Move<K> first{kernel_rows_[0], 0.0}, second{kernel_rows_[0], 0.0};

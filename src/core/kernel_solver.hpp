@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -61,12 +62,12 @@ class KernelSolver {
 
     // Looks at all rows: which lanes have ended, and how much each row is in want of a step, [row]. Returns whether any lane is
     // still running.
-    bool measure(double* urgency) {
+    bool measure(double* urgency, Control& control) {
         std::vector<std::vector<double>> of_lane(lanes_.size());
-        parallel_for(lanes_.size(), options_.n_threads, [&](std::size_t l) {
+        parallel_for(lanes_.size(), options_.n_threads, control, [&](std::size_t l) {
             Lane& lane = lanes_[l];
             of_lane[l].assign(n_rows_, 0.0);
-            judge(lane, of_lane[l].data());
+            judge(lane, of_lane[l].data(), control);
         });
         std::fill(urgency, urgency + n_rows_, 0.0);
         bool is_running = false;
@@ -81,7 +82,7 @@ class KernelSolver {
 
     // A round on the picked rows. `kernel_rows[k]` is the kernel row of rows[k], n_rows long.
     template <class K>
-    void improve(const std::vector<std::uint32_t>& rows, const std::vector<const K*>& kernel_rows, const Control& control) {
+    void improve(const std::vector<std::uint32_t>& rows, const std::vector<const K*>& kernel_rows, Control& control) {
         const KernelLoops<K> loops = kernel_loops<K>(isa_);
         std::vector<std::size_t> running;
         for (std::size_t l = 0; l < lanes_.size(); ++l) {
@@ -94,7 +95,7 @@ class KernelSolver {
                 in_order[rows[k]] = kernel_rows[k];
                 all[k] = static_cast<std::uint32_t>(k);
             }
-            parallel_for(running.size(), options_.n_threads, [&](std::size_t r) {
+            parallel_for(running.size(), options_.n_threads, control, [&](std::size_t r) {
                 Lane& lane = lanes_[running[r]];
                 LaneWork<K> work(duals_of(lane), all, in_order, loops);
                 lane.n_steps += work.settle(settled_whole, steps_left(lane), control);
@@ -105,12 +106,12 @@ class KernelSolver {
         const std::size_t n_picks = rows.size();
         Buffer<K> among(n_picks * n_picks, false);
         std::vector<const K*> among_rows(n_picks);
-        parallel_for(n_picks, options_.n_threads, [&](std::size_t i) {
+        parallel_for(n_picks, options_.n_threads, control, [&](std::size_t i) {
             among_rows[i] = among.data() + i * n_picks;
             for (std::size_t k = 0; k < n_picks; ++k) among[i * n_picks + k] = kernel_rows[i][rows[k]];
         });
         std::vector<std::vector<double>> steps(running.size());
-        parallel_for(running.size(), options_.n_threads, [&](std::size_t r) {
+        parallel_for(running.size(), options_.n_threads, control, [&](std::size_t r) {
             Lane& lane = lanes_[running[r]];
             std::vector<double> before = sums_of_duals(lane, rows);
             LaneWork<K> work(duals_of(lane), rows, among_rows, loops);
@@ -118,12 +119,12 @@ class KernelSolver {
             steps[r] = sums_of_duals(lane, rows);
             for (std::size_t k = 0; k < n_picks; ++k) steps[r][k] -= before[k];
         });
-        spread(running, steps, kernel_rows, loops);
+        spread(running, steps, kernel_rows, loops, control);
     }
 
     // A first guess for bounds that are wider by a factor, as in solver.hpp.
-    void stretch(double factor, const std::vector<bool>& frozen) {
-        parallel_for(lanes_.size(), options_.n_threads, [&](std::size_t l) {
+    void stretch(double factor, const std::vector<bool>& frozen, Control& control) {
+        parallel_for(lanes_.size(), options_.n_threads, control, [&](std::size_t l) {
             const auto [linear, square] = lanes_[l].block.rays(visits_, row_weights_, n_rows_, options_.rho, factor)[0];
             const double total = square + square_weight(lanes_[l]);
             if (frozen[l] || total <= 0) return;
@@ -178,7 +179,8 @@ class KernelSolver {
     bool may_go_on(const Lane& lane) const { return lane.block.running != 0 && steps_left(lane) > 0; }
     // A sweep is as many steps as there are rows.
     std::size_t steps_left(const Lane& lane) const {
-        const std::size_t most = options_.max_sweeps * n_rows_;
+        const std::size_t largest = std::numeric_limits<std::size_t>::max();
+        const std::size_t most = options_.max_sweeps > largest / n_rows_ ? largest : options_.max_sweeps * n_rows_;
         return lane.n_steps < most ? most - lane.n_steps : 0;
     }
 
@@ -195,7 +197,7 @@ class KernelSolver {
         return sums;
     }
 
-    Certificate certificate(Lane& lane, double* of_row) const {
+    Certificate certificate(Lane& lane, double* of_row, Control& control) const {
         SweepState<double> state{};
         state.n_cuts = n_cuts_;
         state.rho = options_.rho;
@@ -206,8 +208,8 @@ class KernelSolver {
         state.weights = lane.block.weights.data();
         state.offsets = lane.block.offsets.data();
         state.duals = lane.block.duals.data();
-        Certificate sums =
-            certify(state, 1, ScoreRows{n_rows_}, n_rows_, options_.free_offsets, kernel_loops<double>(isa_).certify, of_row);
+        Certificate sums = certify(state, 1, ScoreRows{n_rows_}, n_rows_, options_.free_offsets, kernel_loops<double>(isa_).certify,
+                                   control, of_row);
         sums.square[0] = square_weight(lane);
         return sums;
     }
@@ -220,9 +222,9 @@ class KernelSolver {
     }
 
     // Whether a lane has ended; moves free offsets that have settled.
-    void judge(Lane& lane, double* of_row) {
+    void judge(Lane& lane, double* of_row, Control& control) {
         Block<double>& block = lane.block;
-        Certificate sums = certificate(lane, of_row);
+        Certificate sums = certificate(lane, of_row, control);
         if (block.first_violation[0] < 0) block.first_violation[0] = sums.violation[0];
         const auto has_ended = [&] {
             const double gap = sums.duality_gap(0), objective = gap - sums.dual_objective(0);
@@ -238,7 +240,7 @@ class KernelSolver {
             } else if (options_.free_offsets && sums.violation[0] <= settled_part * lane.upset) {
                 block.recentre(0);
                 lane.upset = -1;
-                sums = certificate(lane, of_row);
+                sums = certificate(lane, of_row, control);
             } else {
                 break;
             }
@@ -255,7 +257,7 @@ class KernelSolver {
 
     template <class K>
     void spread(const std::vector<std::size_t>& running, const std::vector<std::vector<double>>& steps,
-                const std::vector<const K*>& kernel_rows, const KernelLoops<K>& loops) {
+                const std::vector<const K*>& kernel_rows, const KernelLoops<K>& loops, Control& control) {
         constexpr std::size_t rows_per_job = 512;
         std::vector<const K*> moved_rows;
         std::vector<std::vector<double>> moves(running.size());
@@ -270,7 +272,7 @@ class KernelSolver {
             sizes.push_back(moves[r].data());
             scores.push_back(lanes_[running[r]].block.weights.data());
         }
-        parallel_for((n_rows_ + rows_per_job - 1) / rows_per_job, options_.n_threads, [&](std::size_t job) {
+        parallel_for((n_rows_ + rows_per_job - 1) / rows_per_job, options_.n_threads, control, [&](std::size_t job) {
             loops.spread(moved_rows.data(), moved_rows.size(), sizes.data(), scores.data(), running.size(), job * rows_per_job,
                          std::min(n_rows_, (job + 1) * rows_per_job));
         });

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -14,6 +16,21 @@
 #endif
 
 namespace rankplane {
+
+// The size of an array, for factors that come from outside: a product that wraps round would be a small array with a large shape.
+// As in numpy, a factor of zero does not excuse the others.
+inline std::size_t size_of(std::initializer_list<std::size_t> factors, std::size_t item_bytes) {
+    std::size_t left = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / item_bytes, product = 1;
+    bool is_empty = false;
+    for (const std::size_t factor : factors) {
+        is_empty = is_empty || factor == 0;
+        if (factor == 0) continue;
+        left /= factor;
+        product *= factor;
+    }
+    if (left == 0) throw std::bad_alloc();
+    return is_empty ? 0 : product;
+}
 
 struct FreeMemory {
     void operator()(void* memory) const { std::free(memory); }

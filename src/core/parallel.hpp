@@ -3,14 +3,23 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "control.hpp"
+
 namespace rankplane {
+
+// Nobody gains from more.
+inline constexpr std::size_t max_threads = 1024;
 
 // Joins its threads when it goes out of scope.
 class Threads {
@@ -30,29 +39,67 @@ class Threads {
     std::vector<std::thread> threads_;
 };
 
-// job(0) ... job(n_jobs - 1), on up to n_threads threads; with n_threads = n_jobs, all at the same time. The first exception is
-// passed on.
-template <class Job> void parallel_for(std::size_t n_jobs, std::size_t n_threads, const Job& job) {
+// job(0) ... job(n_jobs - 1), on up to n_threads threads, this one among them; with n_threads = n_jobs, all at the same time. The
+// first exception is passed on. Jobs look at `control` themselves where one takes long; between jobs, and while this thread waits
+// for the others, it is looked at here.
+template <class Job> void parallel_for(std::size_t n_jobs, std::size_t n_threads, Control& control, const Job& job) {
+    n_threads = std::min(n_threads, n_jobs);
     if (n_threads <= 1) {
-        for (std::size_t i = 0; i < n_jobs; ++i) job(i);
+        for (std::size_t i = 0; i < n_jobs; ++i) {
+            control.check();
+            job(i);
+        }
         return;
     }
     std::atomic<std::size_t> next{0};
-    std::exception_ptr failure;
-    std::mutex failure_mutex;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::exception_ptr failure, stop;  // a stop may be what follows from another's failure
+    std::size_t n_working = n_threads;
     const auto work = [&] {
+        std::exception_ptr own_failure, own_stop;
         try {
-            for (std::size_t i = next.fetch_add(1); i < n_jobs; i = next.fetch_add(1)) job(i);
-        } catch (...) {
-            const std::lock_guard lock(failure_mutex);
-            if (!failure) failure = std::current_exception();
+            for (std::size_t i = next.fetch_add(1); i < n_jobs; i = next.fetch_add(1)) {
+                control.check();
+                job(i);
+            }
+        } catch (const Stopped&) { own_stop = std::current_exception(); } catch (...) {
+            own_failure = std::current_exception();
         }
+        const std::lock_guard lock(mutex);
+        if (own_failure && !failure) failure = own_failure;
+        if (own_stop) stop = own_stop;
+        --n_working;
+        changed.notify_one();
     };
     Threads threads;
-    for (std::size_t t = 1; t < std::min(n_threads, n_jobs); ++t) threads.start(work);
+    {
+        // Jobs that run at the same time may wait for each other, so none begins before it is certain that all can.
+        const std::lock_guard gate(mutex);
+        try {
+            for (std::size_t t = 1; t < n_threads; ++t) {
+                threads.start([&] {
+                    { const std::lock_guard passed(mutex); }
+                    work();
+                });
+            }
+        } catch (const std::system_error&) {
+            next = n_jobs;
+            throw std::runtime_error("n_jobs must be a number of threads that the system lets us start. Got " +
+                                     std::to_string(n_threads) + ".");
+        }
+    }
     work();
+    std::unique_lock lock(mutex);
+    while (!changed.wait_for(lock, Control::shortest_pause, [&] { return n_working == 0; })) {
+        lock.unlock();
+        control.look_if_due();
+        lock.lock();
+    }
+    lock.unlock();
     threads.join();
     if (failure) std::rethrow_exception(failure);
+    if (stop) std::rethrow_exception(stop);
 }
 
 }  // namespace rankplane

@@ -66,19 +66,20 @@ template <class T, class Index> Parts<SparseRows<T, Index>> whole_parts(const Sp
 
 // Columns in order of frequency, within each member's range. With more than one part, the indices of a row must be sorted.
 template <class T, class Index>
-Parts<SparseRows<T, std::int32_t>> renumbered_parts(const SparseRows<T, Index>& rows, std::size_t n_parts) {
+Parts<SparseRows<T, std::int32_t>> renumbered_parts(const SparseRows<T, Index>& rows, std::size_t n_parts, Control& control) {
     Parts<SparseRows<T, std::int32_t>> team;
     const std::vector<std::size_t> first = split_columns(rows, n_parts);
     team.bounds.resize(n_parts - 1);
-    parallel_for(n_parts - 1, n_parts - 1, [&](std::size_t i) { team.bounds[i] = find_column(rows, first[i + 1]); });
+    parallel_for(n_parts - 1, n_parts - 1, control,
+                 [&](std::size_t i) { team.bounds[i] = find_column(rows, first[i + 1], control); });
     team.renumbered = Buffer<std::int32_t>(count_entries(rows), false);
     team.parts.resize(n_parts);
-    parallel_for(n_parts, n_parts, [&](std::size_t i) {
+    parallel_for(n_parts, n_parts, control, [&](std::size_t i) {
         SparseRows<T, Index> range = rows;
         if (i > 0) range.begins = RowBounds{team.bounds[i - 1].data(), true};
         if (i + 1 < n_parts) range.ends = RowBounds{team.bounds[i].data(), true};
         Part<SparseRows<T, std::int32_t>>& part = team.parts[i];
-        part.order = ColumnOrder(range, first[i], first[i + 1], team.renumbered.data());
+        part.order = ColumnOrder(range, first[i], first[i + 1], team.renumbered.data(), control);
         part.rows = {range.begins, range.ends, team.renumbered.data(), rows.values, rows.n_rows, part.order.size()};
     });
     return team;

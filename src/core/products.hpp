@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "control.hpp"
 #include "rows.hpp"
 
 namespace rankplane {
@@ -11,8 +12,10 @@ namespace rankplane {
 // products[pick][row] = picks[pick] . X[row]. X comes by columns: `columns[j]` lists the rows that have something in column j, so
 // that only entries that meet are touched, and a pick's products stay in the cache while they are added up.
 template <class T, class Index>
-void row_products(const SparseRows<T, Index>& picks, const SparseRows<T, Index>& columns, std::size_t n_rows, double* products) {
+void row_products(const SparseRows<T, Index>& picks, const SparseRows<T, Index>& columns, std::size_t n_rows, double* products,
+                  Control& control) {
     for (std::size_t pick = 0; pick < picks.n_rows; ++pick, products += n_rows) {
+        control.check();
         std::fill(products, products + n_rows, 0.0);
         const auto row = picks[pick];
         for (std::size_t q = 0; q < row.size; ++q) {

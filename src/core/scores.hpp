@@ -11,11 +11,11 @@ namespace rankplane {
 
 // weights: [column][plane], scores: [row][plane].
 template <class T, class Rows>
-void plane_scores(const Rows& rows, const T* weights, std::size_t n_planes, T* scores, std::size_t n_threads) {
+void plane_scores(const Rows& rows, const T* weights, std::size_t n_planes, T* scores, std::size_t n_threads, Control& control) {
     constexpr std::size_t rows_per_job = 1024;
     constexpr std::size_t tile = 8;  // planes at once: a loop of known length that the compiler turns into SIMD
     const std::size_t n_jobs = (rows.n_rows + rows_per_job - 1) / rows_per_job;
-    parallel_for(n_jobs, n_threads, [&](std::size_t job) {
+    parallel_for(n_jobs, n_threads, control, [&](std::size_t job) {
         const std::size_t last = std::min(rows.n_rows, (job + 1) * rows_per_job);
         for (std::size_t i = job * rows_per_job; i < last; ++i) {
             const auto row = rows[i];

@@ -46,7 +46,7 @@ template <class T, class Rows> class Solver {
     // X, its parts and the arrays of visits and rows are borrowed: they must outlive the solver. A visit is a row, or with twice as
     // many visits as rows, one of the two halves that a row is split into.
     Solver(const std::vector<Part<Rows>>& parts, const Visits& visits, const T* row_weights, std::size_t n_lanes,
-           std::size_t n_cuts, const Options& options, Isa isa)
+           std::size_t n_cuts, const Options& options, Isa isa, Control& control)
         : parts_(parts),
           visits_(visits),
           row_weights_(row_weights),
@@ -55,7 +55,7 @@ template <class T, class Rows> class Solver {
           options_(options),
           isa_(isa),
           square_norms_(parts_.front().rows.n_rows) {
-        measure_rows();
+        measure_rows(control);
         const std::size_t block_size = lanes_per_block(n_lanes, options.n_threads);
         for (std::size_t first = 0; first < n_lanes; first += block_size) {
             std::vector<std::size_t> lanes;
@@ -83,6 +83,7 @@ template <class T, class Rows> class Solver {
         if (options_.free_offsets) options_.rho = mean_square_norm_;
         results_.assign(n_lanes_, LaneResult());
         for (Member& member : members_) {
+            member.n_rows_done = 0;
             for (Block<T>& block : member.blocks) block.load(table, visits_, frozen);
         }
         const std::size_t team_size = parts_.size();
@@ -90,7 +91,7 @@ template <class T, class Rows> class Solver {
         const std::size_t aligned_slot = (slot_bytes + 127) / 128 * 128;
         Buffer<char> slots(team_size > 1 ? team_size * Exchange::ring * aligned_slot : 0);
         std::mutex report_mutex;
-        parallel_for(members_.size(), team_size > 1 ? team_size : options_.n_threads, [&](std::size_t m) {
+        parallel_for(members_.size(), team_size > 1 ? team_size : options_.n_threads, control, [&](std::size_t m) {
             Member& member = members_[m];
             Exchange exchange;
             exchange.slots = slots.data();
@@ -99,35 +100,36 @@ template <class T, class Rows> class Solver {
             exchange.member = m % team_size;
             exchange.delay = first_delay();
             exchange.n_rows_done = &member.n_rows_done;
-            exchange.stop = &control.stop;
+            exchange.stop = control.stop_flag();
             exchange.yield = [] { std::this_thread::yield(); };
             try {
                 for (std::size_t b = 0; b < member.blocks.size() && !control.should_stop(); ++b) {
                     solve(member, b, exchange, control, report_mutex);
                 }
-                if (!control.should_stop()) certify_first(member, n_certified, exchange);
+                if (!control.should_stop()) certify_first(member, n_certified, exchange, control);
             } catch (...) {
                 control.request_stop();  // or the others would wait for this member for ever
                 throw;
             }
         });
-        if (!control.should_stop()) conclude(n_certified);
+        control.check();
+        conclude(n_certified);
     }
 
     // A first guess for bounds that are wider by a factor: each lane's solution, stretched as far as that helps. While all its
     // duals sit at their bounds, they want to follow them all the way; once most are free, they want to stay. Between the two, the
     // dual objective along the ray is a parabola. Frozen lanes stay as they are.
-    void stretch(double factor, const std::vector<bool>& frozen) {
+    void stretch(double factor, const std::vector<bool>& frozen, Control& control) {
         const std::size_t team_size = parts_.size();
         std::vector<std::vector<double>> squares(members_.size(), std::vector<double>(n_lanes_, 0.0));
         std::vector<double> factors(n_lanes_, 1.0);
-        parallel_for(members_.size(), options_.n_threads, [&](std::size_t m) {
+        parallel_for(members_.size(), options_.n_threads, control, [&](std::size_t m) {
             for (const Block<T>& block : members_[m].blocks) {
                 const std::vector<double> of_block = block.square_weights();
                 for (std::size_t l = 0; l < block.lanes.size(); ++l) squares[m][block.lanes[l]] = of_block[l];
             }
         });
-        parallel_for(members_.size() / team_size, options_.n_threads, [&](std::size_t team) {
+        parallel_for(members_.size() / team_size, options_.n_threads, control, [&](std::size_t team) {
             for (const Block<T>& block : members_[team * team_size].blocks) {
                 const auto rays = block.rays(visits_, row_weights_, square_norms_.size(), options_.rho, factor);
                 for (std::size_t l = 0; l < block.lanes.size(); ++l) {
@@ -138,7 +140,7 @@ template <class T, class Rows> class Solver {
                 }
             }
         });
-        parallel_for(members_.size(), options_.n_threads, [&](std::size_t m) {
+        parallel_for(members_.size(), options_.n_threads, control, [&](std::size_t m) {
             for (Block<T>& block : members_[m].blocks) block.scale(factors);
         });
     }
@@ -158,10 +160,11 @@ template <class T, class Rows> class Solver {
     }
 
     // w . x of some rows on some neighbouring lanes, without offsets: [pick][lane].
-    void score(const std::uint32_t* picks, std::size_t n_picks, std::size_t first_lane, std::size_t n_wanted, T* scores) const {
+    void score(const std::uint32_t* picks, std::size_t n_picks, std::size_t first_lane, std::size_t n_wanted, T* scores,
+               Control& control) const {
         constexpr std::size_t rows_per_job = 1024;
         std::fill(scores, scores + n_picks * n_wanted, T(0));
-        parallel_for((n_picks + rows_per_job - 1) / rows_per_job, options_.n_threads, [&](std::size_t job) {
+        parallel_for((n_picks + rows_per_job - 1) / rows_per_job, options_.n_threads, control, [&](std::size_t job) {
             const std::size_t first = job * rows_per_job, n_here = std::min(n_picks - first, rows_per_job);
             std::vector<T> part(rows_per_job * max_width);
             for (const Member& member : members_) {
@@ -237,11 +240,11 @@ template <class T, class Rows> class Solver {
         std::size_t n_active = 0;
     };
 
-    void measure_rows() {
+    void measure_rows(Control& control) {
         constexpr std::size_t rows_per_job = 4096;
         const std::size_t n_rows = square_norms_.size();
         std::vector<double> totals((n_rows + rows_per_job - 1) / rows_per_job, 0.0);
-        parallel_for(totals.size(), options_.n_threads, [&](std::size_t job) {
+        parallel_for(totals.size(), options_.n_threads, control, [&](std::size_t job) {
             for (std::size_t i = job * rows_per_job; i < std::min(n_rows, (job + 1) * rows_per_job); ++i) {
                 double square = 0;
                 for (const Part<Rows>& part : parts_) {
@@ -287,13 +290,13 @@ template <class T, class Rows> class Solver {
         }
     }
 
-    void certify_first(Member& member, std::size_t n_certified, const Exchange& exchange) const {
+    void certify_first(Member& member, std::size_t n_certified, const Exchange& exchange, Control& control) const {
         member.certificates.clear();
         for (Block<T>& block : member.blocks) {
             Certificate& sums = member.certificates.emplace_back();
             if (block.lanes.front() >= n_certified) continue;
             sums = certify(state_of(block, exchange), block.width, member.part->rows, visits_.size, options_.free_offsets,
-                           lane_loops<T, Rows>(isa_, block.width).certify);
+                           lane_loops<T, Rows>(isa_, block.width).certify, control);
             sums.square = block.square_weights();
         }
     }
@@ -316,7 +319,7 @@ template <class T, class Rows> class Solver {
         return state;
     }
 
-    void sweep_once(Block<T>& block, const Rows& rows, const Exchange& exchange, const Control& control, Tally& tally) const {
+    void sweep_once(Block<T>& block, const Rows& rows, const Exchange& exchange, Control& control, Tally& tally) const {
         const LaneLoops<T, Rows> loops = lane_loops<T, Rows>(isa_, block.width);
         const auto sweep = exchange.n_members > 1 ? loops.sweep_together : loops.sweep;
         tally.violation_sum.assign(block.width, 0.0);

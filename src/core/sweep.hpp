@@ -70,7 +70,7 @@ template <class T> struct SweepState {
     std::uint32_t* dropped;  // lanes that shrank a row
 };
 
-// What the certificate sums up, per lane, in double. The factors make the duals feasible where the offsets are free and the
+// What the certificate adds up, per lane, in double. The factors make the duals feasible where the offsets are free and the
 // duals of a cut must sum to zero; `repair` is how far that moved them, as a length in the space of w.
 struct CertifyState {
     const double* positive_factor;  // [cut][lane]
@@ -84,7 +84,8 @@ struct CertifyState {
 };
 
 template <class T, class Rows>
-using CertifyLoop = void (*)(const SweepState<T>&, const Rows&, std::size_t n_visits, const CertifyState&);
+using CertifyLoop = void (*)(const SweepState<T>&, const Rows&, std::size_t first_visit, std::size_t last_visit,
+                             const CertifyState&);
 
 // The loops for one width and one instruction set.
 template <class T, class Rows> struct LaneLoops {

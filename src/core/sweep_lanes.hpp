@@ -316,7 +316,8 @@ void add_scores(const T* weights, const Rows& rows, const std::uint32_t* picks, 
 //
 // the duality gap is a sum of terms L(z) + a z - t a + e |a| + 1/2 D a^2, none of them negative: nothing cancels.
 template <class T, std::size_t Width, class Rows>
-void certify(const SweepState<T>& state, const Rows& rows, std::size_t n_visits, const CertifyState& result) {
+void certify(const SweepState<T>& state, const Rows& rows, std::size_t first_visit, std::size_t last_visit,
+             const CertifyState& result) {
     using B = Block<double, Width>;
     using Pack = typename B::Pack;
     constexpr std::size_t N = B::N, Count = B::Count;
@@ -331,23 +332,30 @@ void certify(const SweepState<T>& state, const Rows& rows, std::size_t n_visits,
     const auto hand_in = [&](std::size_t visit) {
         Pack part[Count];
         dot_widened<T, Width>(state.weights, rows[row_of(visit)], part);
-        publish<double, Width>(exchange, first_number + visit, part);
+        publish<double, Width>(exchange, first_number + (visit - first_visit), part);
     };
     if (exchange.n_members > 1) {
-        for (std::size_t visit = 0; visit < delay && visit < n_visits; ++visit) hand_in(visit);
-        *exchange.n_rows_done += n_visits;
+        for (std::size_t visit = first_visit; visit < first_visit + delay && visit < last_visit; ++visit) hand_in(visit);
+        *exchange.n_rows_done += last_visit - first_visit;
     }
-    Pack gap[Count] = {}, dual[Count] = {}, violation_sum[Count] = {}, repair[Count] = {}, support[Count] = {};
+    Pack gap[Count], dual[Count], violation_sum[Count], repair[Count], support[Count];
+    for (std::size_t c = 0; c < Count; ++c) {
+        gap[c] = B::load(result.gap + c * N);
+        dual[c] = B::load(result.dual + c * N);
+        violation_sum[c] = B::load(result.violation_sum + c * N);
+        repair[c] = B::load(result.repair + c * N);
+        support[c] = B::load(result.support + c * N);
+    }
 
-    for (std::size_t visit = 0; visit < n_visits; ++visit) {
+    for (std::size_t visit = first_visit; visit < last_visit; ++visit) {
         const std::size_t row_index = row_of(visit);
         Pack score[Count];
         if (exchange.n_members > 1) {
-            if (visit + delay + 1 < n_visits) prefetch_weights<T, Width>(state.weights, rows[row_of(visit + delay + 1)]);
-            if (visit + delay < n_visits) hand_in(visit + delay);
-            if (!collect<double, Width>(exchange, first_number + visit, score)) return;
+            if (visit + delay + 1 < last_visit) prefetch_weights<T, Width>(state.weights, rows[row_of(visit + delay + 1)]);
+            if (visit + delay < last_visit) hand_in(visit + delay);
+            if (!collect<double, Width>(exchange, first_number + (visit - first_visit), score)) return;
         } else {
-            if (Rows::is_sparse && visit + 2 < n_visits) prefetch_weights<T, Width>(state.weights, rows[row_of(visit + 2)]);
+            if (Rows::is_sparse && visit + 2 < last_visit) prefetch_weights<T, Width>(state.weights, rows[row_of(visit + 2)]);
             dot_widened<T, Width>(state.weights, rows[row_index], score);
         }
         const double norm = __builtin_sqrt(static_cast<double>(state.square_norms[row_index]));

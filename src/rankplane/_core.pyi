@@ -144,7 +144,7 @@ class Vocabulary:
         corpus: Corpus,
         *,
         sublinear_tf: bool,
-        idf: NDArray[Any] | None,
+        idf: NDArray[np.float64] | None,
         norm: str,
         is_learned: bool,
         on_progress: OnProgress,

@@ -1,13 +1,17 @@
 // Arbitrary bytes through the tokenizer and the whole path to a matrix. Each answer is compared with a slow, obvious one.
 //
-// With clang: -fsanitize=fuzzer,address,undefined. Elsewhere: -DRANKPLANE_FUZZ_MAIN -fsanitize=address,undefined, and with
-// -fsanitize-coverage=trace-pc the main below is guided by coverage too. Arguments: seconds, seed.
+// Clang brings libFuzzer. For other compilers there is a main below that is guided by coverage too; it understands
+// -max_total_time=, -seed= and the name of an input to repeat.
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <set>
 #include <string>
@@ -19,6 +23,7 @@
 #include "text/tfidf.hpp"
 #include "text/vocabulary.hpp"
 
+using rankplane::Control;
 using namespace rankplane::text;
 
 namespace {
@@ -135,7 +140,8 @@ void check_words(std::string_view text, std::size_t min_length, bool has_marks) 
     }
     Tokenizer tokenizer(code_points(), rules);
     std::vector<std::string> found;
-    tokenizer.tokenize(text, Control(), [&](const char* bytes, const std::vector<Span>& spans) {
+    Control control;
+    tokenizer.tokenize(text, control, [&](const char* bytes, const std::vector<Span>& spans) {
         for (const Span span : spans) found.emplace_back(bytes + span.begin, span.size);
     });
     require(found == words_slowly(text, min_length, rules.marks), "words are those of the slow tokenizer");
@@ -147,7 +153,8 @@ void check_characters(std::string_view text, Analyzer analyzer) {
     rules.min_n = 1 + text.size() % 2;
     rules.max_n = rules.min_n + text.size() % 3;
     Tokenizer tokenizer(code_points(), rules);
-    tokenizer.tokenize(text, Control(), [&](const char* bytes, const std::vector<Span>& spans) {
+    Control control;
+    tokenizer.tokenize(text, control, [&](const char* bytes, const std::vector<Span>& spans) {
         for (const Span span : spans) {
             const std::size_t n = decode_all({bytes + span.begin, span.size}).size();
             require(n >= 1 && n <= rules.max_n, "an n-gram has at most n characters");
@@ -166,10 +173,10 @@ void check_matrix(std::string_view text) {
     Control control;
     Corpus corpus(code_points(), {}, n_threads);
     corpus.add(documents, control);
-    Merged merged = corpus.merge();
+    Merged merged = corpus.merge(control);
     Vocabulary vocabulary;
     vocabulary.learn(corpus, std::move(merged.number_of), merged.strings, max_n, min_documents, true, control);
-    vocabulary.choose_columns(1, 1e9);
+    vocabulary.choose_columns(1, 1e9, control);
 
     // Columns and entries, counted with sets of joined strings.
     std::vector<std::set<std::string>> ngrams(documents.size());
@@ -221,6 +228,8 @@ std::uint8_t seen[1 << 16];
 std::size_t n_seen = 0;
 }  // namespace
 
+extern "C" void __sanitizer_set_death_callback(void (*)());
+
 extern "C" __attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc() {
     const auto place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
     std::uint8_t& slot = seen[(place ^ place >> 16) & 0xFFFFU];
@@ -228,9 +237,44 @@ extern "C" __attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc()
     slot = 1;
 }
 
+namespace {
+std::string artifact = "crash", current;
+
+// What the run that ends here was given.
+void keep_current() {
+    std::ofstream(artifact, std::ios::binary) << current;
+    std::fprintf(stderr, "written to %s\n", artifact.c_str());
+}
+
+std::string option(int n_arguments, char** arguments, const std::string& name, const char* otherwise) {
+    for (int i = 1; i < n_arguments; ++i) {
+        const std::string argument = arguments[i];
+        if (argument.rfind(name, 0) == 0) return argument.substr(name.size());
+    }
+    return otherwise;
+}
+
+void run(const std::string& input) {
+    current = input;
+    // An exact allocation lets the address sanitizer see a read of one byte too many.
+    const std::vector<std::uint8_t> exact(input.begin(), input.end());
+    LLVMFuzzerTestOneInput(exact.data(), exact.size());
+}
+
+}  // namespace
+
 int main(int n_arguments, char** arguments) {
-    const double seconds = n_arguments > 1 ? std::atof(arguments[1]) : 10;
-    std::mt19937_64 random(n_arguments > 2 ? static_cast<std::uint64_t>(std::atoll(arguments[2])) : 1);
+    const char* const last = n_arguments > 1 ? arguments[n_arguments - 1] : "-";
+    if (last[0] != '-' && std::filesystem::is_regular_file(last)) {
+        std::ifstream file(last, std::ios::binary);
+        run({std::istreambuf_iterator<char>(file), {}});
+        return 0;
+    }
+    const double seconds = std::atof(option(n_arguments, arguments, "-max_total_time=", "10").c_str());
+    std::mt19937_64 random(static_cast<std::uint64_t>(std::atoll(option(n_arguments, arguments, "-seed=", "1").c_str())));
+    artifact = option(n_arguments, arguments, "-artifact_prefix=", "") + "crash";
+    std::signal(SIGABRT, [](int) { keep_current(); });
+    __sanitizer_set_death_callback(keep_current);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     const std::vector<std::string> pieces{" ",
                                           "a",
@@ -276,9 +320,7 @@ int main(int n_arguments, char** arguments) {
             input.resize(std::min<std::size_t>(input.size(), 4096));
         }
         const std::size_t n_before = n_seen;
-        // An exact allocation lets the address sanitizer see a read of one byte too many.
-        const std::vector<std::uint8_t> exact(input.begin(), input.end());
-        LLVMFuzzerTestOneInput(exact.data(), exact.size());
+        run(input);
         if (n_seen > n_before && input.size() <= 4096) corpus.push_back(input);
         ++n_runs;
     }

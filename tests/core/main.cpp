@@ -10,6 +10,7 @@ void test_kernel();
 void test_parallel();
 void test_scores();
 void test_solver();
+void test_text();
 }  // namespace rankplane::testing
 
 int main() {
@@ -20,6 +21,7 @@ int main() {
     test_parallel();
     test_scores();
     test_solver();
+    test_text();
     std::cout << n_passed << " passed, " << n_failed << " failed\n";
     return n_failed == 0 ? 0 : 1;
 }

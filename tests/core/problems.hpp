@@ -8,10 +8,25 @@
 #include <vector>
 
 #include "block.hpp"
+#include "isa.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 
 namespace rankplane::testing {
+
+// Under the thread sanitizer everything takes many times as long, and what can go wrong depends neither on the width of a block
+// nor on the instruction set: a few of each are enough.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool is_for_threads = true;
+#else
+inline constexpr bool is_for_threads = false;
+#endif
+
+inline std::vector<Isa> tested_isas() {
+    std::vector<Isa> isas = supported_isas();
+    if (is_for_threads) isas.resize(1);
+    return isas;
+}
 
 // Numbers in [0, 1), from the core's own generator: the same problems on every machine.
 class Uniform {

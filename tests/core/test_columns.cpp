@@ -47,7 +47,8 @@ template <class Index> void test_malformed() {
 template <class T, class Index> void test_renumbering(std::size_t n_columns, double density, std::size_t n_parts) {
     const Matrix<T> matrix(40, n_columns, density, n_columns + n_parts);
     const Csr<T, Index> csr(matrix);
-    const auto team = renumbered_parts(csr.rows(), n_parts);
+    Control control;
+    const auto team = renumbered_parts(csr.rows(), n_parts, control);
     const std::string where = std::to_string(n_columns) + " columns in " + std::to_string(n_parts) + " parts";
     std::vector<T> found(matrix.dense.size(), T(0));
     std::size_t next_column = 0, n_entries = 0;

@@ -56,7 +56,7 @@ KernelAnswer solve(const KernelProblem& problem, const Demands& demands, const O
     std::vector<double> urgency(n_rows);
     Control control;
     std::vector<std::uint32_t> rows(n_rows);
-    while (solver.measure(urgency.data())) {
+    while (solver.measure(urgency.data(), control)) {
         for (std::size_t i = 0; i < n_rows; ++i) rows[i] = static_cast<std::uint32_t>(i);
         std::sort(rows.begin(), rows.end(), [&](auto a, auto b) { return urgency[a] > urgency[b]; });
         // Half by their urgency, half by turns.
@@ -104,7 +104,7 @@ template <class K> void test_kernel_of(const KernelProblem& problem, std::size_t
     options.rho = rho;
     options.free_offsets = free_offsets;
     KernelAnswer first;
-    for (const Isa isa : supported_isas()) {
+    for (const Isa isa : tested_isas()) {
         for (const std::size_t n_picks : {problem.n_rows, (problem.n_rows + 1) / 2}) {
             const std::string where = std::string(name_of(isa)) + " picks=" + std::to_string(n_picks) +
                                       " cuts=" + std::to_string(n_cuts) + " rho=" + std::to_string(rho) +
@@ -148,7 +148,8 @@ void test_products() {
         columns.starts.push_back(static_cast<std::int32_t>(columns.columns.size()));
     }
     std::vector<double> products(23 * 23, -1.0);
-    row_products(csr.rows(), columns.rows(), 23, products.data());
+    Control control;
+    row_products(csr.rows(), columns.rows(), 23, products.data(), control);
     for (std::size_t i = 0; i < 23; ++i) {
         for (std::size_t k = 0; k < 23; ++k) {
             double expected = 0;

@@ -17,7 +17,8 @@ void test_rows(const Rows& rows, const Matrix<T>& matrix, std::size_t n_planes, 
     std::vector<T> weights(matrix.n_columns * n_planes);
     for (T& weight : weights) weight = static_cast<T>(uniform() - 0.5);
     std::vector<T> scores(matrix.n_rows * n_planes, std::numeric_limits<T>::quiet_NaN());
-    plane_scores(rows, weights.data(), n_planes, scores.data(), n_threads);
+    Control control;
+    plane_scores(rows, weights.data(), n_planes, scores.data(), n_threads, control);
     bool is_equal = true;
     for (std::size_t i = 0; i < matrix.n_rows; ++i) {
         for (std::size_t k = 0; k < n_planes; ++k) {

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "control.hpp"
 #include "parallel.hpp"
-#include "text/control.hpp"
 #include "text/interner.hpp"
 #include "text/pages.hpp"
 #include "text/tokenizer.hpp"
@@ -51,7 +51,8 @@ class Corpus {
     Corpus(const CodePoints& code_points, const TokenRules& rules, std::size_t n_threads)
         : tokenizers_(std::max<std::size_t>(n_threads, 1), Tokenizer(code_points, rules)), interners_(tokenizers_.size()) {}
 
-    std::size_t n_threads() const { return interners_.size(); }
+    // Blocks are what threads take, so more threads than blocks would find nothing to do.
+    std::size_t n_workers() const { return std::min(interners_.size(), std::max<std::size_t>(blocks_.size(), 1)); }
     std::size_t n_documents() const { return n_documents_; }
     std::size_t n_tokens() const {
         std::size_t n = 0;
@@ -81,29 +82,14 @@ class Corpus {
             n_bytes += documents[i].size() + 16;
         }
         firsts.push_back(documents.size());
-        const std::size_t n_new = firsts.size() - 1, n_old = blocks_.size();
-        blocks_.resize(n_old + n_new);
-        std::atomic<std::size_t> next{0};
-        const std::size_t n_workers = std::min(n_threads(), n_new);
-        parallel_for(n_workers, n_workers, [&](std::size_t worker) {
-            std::vector<std::uint32_t> ids;
-            for (std::size_t i = next++; i < n_new; i = next++) {
-                Block& block = blocks_[n_old + i];
-                block.first_document = n_documents_ + firsts[i];
-                block.owner = worker;
-                block.ends.reserve(firsts[i + 1] - firsts[i]);
-                ids.clear();
-                for (std::size_t d = firsts[i]; d < firsts[i + 1]; ++d) {
-                    control.check();
-                    tokenizers_[worker].tokenize(documents[d], control, [&](const char* text, const std::vector<Span>& spans) {
-                        intern(text, spans, interners_[worker], ids);
-                    });
-                    block.ends.push_back(ids.size());
-                    control.add_done(1);
-                }
-                block.ids = {ids.data(), ids.size()};
-            }
-        });
+        const std::size_t n_old = blocks_.size();
+        blocks_.resize(n_old + firsts.size() - 1);
+        try {
+            tokenize(documents, firsts, n_old, control);
+        } catch (...) {
+            blocks_.resize(n_old);
+            throw;
+        }
         n_documents_ += documents.size();
     }
 
@@ -120,7 +106,7 @@ class Corpus {
         blocks_.push_back(std::move(block));
     }
 
-    Merged merge() const {
+    Merged merge(Control& control) const {
         Merged merged;
         merged.strings = interners_[0].copy();
         std::size_t n_strings = 0;
@@ -132,7 +118,12 @@ class Corpus {
             if (owner == 0) {
                 std::iota(number_of.begin(), number_of.end(), 0U);
             } else {
-                merged.strings.intern_all(own.size(), number_of.data(), [&](std::size_t i) { return own[i]; });
+                constexpr std::size_t n_at_once = std::size_t{1} << 16;
+                for (std::size_t first = 0; first < own.size(); first += n_at_once) {
+                    control.check();
+                    merged.strings.intern_all(std::min(own.size() - first, n_at_once), number_of.data() + first,
+                                              [&](std::size_t i) { return own[first + i]; });
+                }
             }
             merged.number_of.push_back(std::move(number_of));
         }
@@ -142,15 +133,15 @@ class Corpus {
     // Makes tokens of the joined n-grams of min_n to max_n terms, for terms whose own text could be taken for a joint. The
     // terms are strings[term_of[owner][token]]. Slow, and rarely needed.
     void join_ngrams(const std::vector<std::vector<std::uint32_t>>& term_of, const Interner& strings, std::size_t min_n,
-                     std::size_t max_n, const Control& control) {
+                     std::size_t max_n, Control& control) {
         Interner joined;
         std::vector<std::uint32_t> terms, ids;
         std::string text;
         for (Block& block : blocks_) {
-            control.check();
             ids.clear();
             std::size_t begin = 0;
             for (std::size_t& end : block.ends) {
+                control.check();
                 terms.clear();
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::uint32_t term = term_of[block.owner][block.ids[i]];
@@ -174,9 +165,8 @@ class Corpus {
     }
 
     // Replaces each token by term_of[owner][token]. Runs of `none` become one.
-    void rewrite(const std::vector<std::vector<std::uint32_t>>& term_of, const Control& control) {
-        parallel_for(blocks_.size(), n_threads(), [&](std::size_t b) {
-            control.check();
+    void rewrite(const std::vector<std::vector<std::uint32_t>>& term_of, Control& control) {
+        parallel_for(blocks_.size(), n_workers(), control, [&](std::size_t b) {
             Block& block = blocks_[b];
             const std::uint32_t* const map = term_of[block.owner].data();
             std::uint32_t* const ids = block.ids.data();
@@ -198,6 +188,32 @@ class Corpus {
 
   private:
     static constexpr std::size_t block_bytes = std::size_t{1} << 19;
+
+    // Documents firsts[i] up to firsts[i + 1] become block n_old + i.
+    void tokenize(const std::vector<std::string_view>& documents, const std::vector<std::size_t>& firsts, std::size_t n_old,
+                  Control& control) {
+        const std::size_t n_new = firsts.size() - 1, n_tokenizing = std::min(tokenizers_.size(), n_new);
+        std::atomic<std::size_t> next{0};
+        parallel_for(n_tokenizing, n_tokenizing, control, [&](std::size_t worker) {
+            std::vector<std::uint32_t> ids;
+            for (std::size_t i = next++; i < n_new; i = next++) {
+                Block& block = blocks_[n_old + i];
+                block.first_document = n_documents_ + firsts[i];
+                block.owner = worker;
+                block.ends.reserve(firsts[i + 1] - firsts[i]);
+                ids.clear();
+                for (std::size_t d = firsts[i]; d < firsts[i + 1]; ++d) {
+                    control.check();
+                    tokenizers_[worker].tokenize(documents[d], control, [&](const char* text, const std::vector<Span>& spans) {
+                        intern(text, spans, interners_[worker], ids);
+                    });
+                    block.ends.push_back(ids.size());
+                    control.add_done(1);
+                }
+                block.ids = {ids.data(), ids.size()};
+            }
+        });
+    }
 
     static void intern(const char* text, const std::vector<Span>& spans, Interner& interner, std::vector<std::uint32_t>& ids) {
         // Far enough ahead to hide a miss of the second-level cache.

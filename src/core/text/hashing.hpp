@@ -2,6 +2,7 @@
 // seed 0) and the column its absolute value modulo the number of columns, as in scikit-learn's HashingVectorizer.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,6 +38,13 @@ class HashedColumns {
     HashedColumns(const Interner& terms, std::size_t min_n, std::size_t max_n, unsigned n_bits)
         : terms_(&terms), min_n_(min_n), max_n_(max_n), n_bits_(n_bits) {}
     std::size_t n_columns() const { return std::size_t{1} << n_bits_; }
+
+    // How many n-grams a document of n terms has.
+    std::size_t count(std::size_t n) const {
+        const std::size_t longest = std::min(max_n_, n);
+        if (longest < min_n_) return 0;
+        return ((n - min_n_ + 1) + (n - longest + 1)) * (longest - min_n_ + 1) / 2;
+    }
 
     void collect(const std::uint32_t* ids, std::size_t n, std::vector<std::uint32_t>& columns) {
         columns.clear();

@@ -35,7 +35,7 @@ class Interner {
     static Key key_of(const char* text, std::size_t size) {
         if (size <= 8) {
             std::uint64_t bits = 0;
-            std::memcpy(&bits, text, size);
+            if (size > 0) std::memcpy(&bits, text, size);  // an empty string may lie nowhere
             return short_key(bits, size);
         }
         return long_key(text, size);

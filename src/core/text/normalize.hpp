@@ -137,8 +137,8 @@ class Normalized {
     }
 
   private:
-    // A code point becomes at most this many bytes (a ligature of 18 letters is the longest expansion there is), with slack.
-    static constexpr std::size_t max_expansion = 256;
+    // A code point becomes at most this many bytes.
+    static constexpr std::size_t max_expansion = 4 * CodePoints::max_sequence;
 
     void reserve(std::size_t n_more) {
         const std::size_t needed = size_ + n_more + max_expansion + 2 * padding;

@@ -10,9 +10,9 @@
 #include <numeric>
 #include <vector>
 
+#include "control.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
-#include "text/control.hpp"
 #include "text/corpus.hpp"
 #include "text/interner.hpp"
 
@@ -41,7 +41,8 @@ class PairTable {
 
     PairTable() = default;
     // keys: rising; values[i] belongs to keys[i].
-    PairTable(std::size_t n_prefixes, const std::vector<std::uint64_t>& keys, const std::uint32_t* values) : runs_(n_prefixes) {
+    PairTable(std::size_t n_prefixes, const std::vector<std::uint64_t>& keys, const std::uint32_t* values, Control& control)
+        : runs_(n_prefixes) {
         for (const std::uint64_t key : keys) ++runs_[prefix_of(key)].size;
         std::size_t n_slots = 0;
         for (std::size_t i = 0; i < n_prefixes; ++i) {
@@ -53,6 +54,7 @@ class PairTable {
         slots_ = Buffer<Slot>(n_slots);
         for (std::size_t i = 0; i < n_slots; ++i) slots_[i].term = none;
         for (std::size_t i = 0; i < keys.size(); ++i) {
+            if (i % 0x10000 == 0) control.check();
             const Run run = runs_[prefix_of(keys[i])];
             std::uint32_t place = place_in(run, last_of(keys[i]));
             while (slots_[run.first + place].term != none) place = place + 1 == run.size ? 0 : place + 1;
@@ -226,7 +228,7 @@ inline PairCounts count_pairs(const std::vector<Block>& blocks, const std::vecto
     }
     firsts.push_back(static_cast<std::uint32_t>(weight_of.size()));
     std::vector<PairCounts> parts(firsts.size() - 1);
-    parallel_for(parts.size(), n_threads, [&](std::size_t part) {
+    parallel_for(parts.size(), n_threads, control, [&](std::size_t part) {
         const std::uint32_t first = firsts[part], n_prefixes = firsts[part + 1] - first;
         const std::size_t n_expected =
             std::accumulate(weight_of.begin() + first, weight_of.begin() + firsts[part + 1], std::size_t{0});

@@ -13,14 +13,17 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <memory>
 #include <new>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "control.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
-#include "text/control.hpp"
 #include "text/corpus.hpp"
 #include "text/vocabulary.hpp"
 
@@ -30,20 +33,24 @@ enum class Norm { none, l1, l2 };
 
 struct Weighting {
     bool is_sublinear = false;
-    const float* idf = nullptr;  // by column; nullptr: 1
+    const double* idf = nullptr;  // by column; nullptr: 1
     Norm norm = Norm::l2;
 };
 
-// Memory for up to `capacity` numbers, of which the system provides only what is written.
+// Memory for up to `capacity` numbers, of which the system provides only what is written. Little memory comes from the heap as it
+// is: a huge page takes longer to clear than a short text takes in all.
 template <class T> class Sheet {
   public:
     explicit Sheet(std::size_t capacity) {
         constexpr std::size_t page = std::size_t{1} << 21;
-        const std::size_t n_bytes = (std::max<std::size_t>(capacity, 1) * sizeof(T) + page - 1) / page * page;
-        data_.reset(static_cast<T*>(std::aligned_alloc(page, n_bytes)));
+        if (capacity > std::numeric_limits<std::size_t>::max() / sizeof(T) - page) throw std::bad_alloc();
+        const std::size_t n_bytes = std::max<std::size_t>(capacity, 1) * sizeof(T);
+        const bool is_large = n_bytes >= page;
+        const std::size_t n_rounded = (n_bytes + page - 1) / page * page;
+        data_.reset(static_cast<T*>(is_large ? std::aligned_alloc(page, n_rounded) : std::malloc(n_bytes)));
         if (!data_) throw std::bad_alloc();
 #if defined(__linux__)
-        madvise(data_.get(), n_bytes, MADV_HUGEPAGE);
+        if (is_large) madvise(data_.get(), n_rounded, MADV_HUGEPAGE);
 #endif
     }
     T* data() { return data_.get(); }
@@ -148,7 +155,7 @@ class RowWriter {
             std::size_t tf = 1;
             while (++i < sorted.size() && sorted[i] == column) ++tf;
             double weight = tf < frequency_.size() ? frequency_[tf] : weigh(tf);
-            if (weighting_.idf != nullptr) weight *= static_cast<double>(weighting_.idf[column]);
+            if (weighting_.idf != nullptr) weight *= weighting_.idf[column];
             norm += weighting_.norm == Norm::l2 ? weight * weight : weight;
             columns[n] = static_cast<std::int32_t>(column);
             values[n] = static_cast<float>(weight);
@@ -181,7 +188,7 @@ Rows build_rows(Corpus& corpus, const Columns& source, const Weighting& weightin
     std::atomic<std::size_t> next_block{0}, next_placed{0};
     std::atomic<bool> has_failed{false};
     std::size_t n_placed = 0;  // entries; owned by the thread whose block is next
-    const std::size_t n_workers = std::max<std::size_t>(1, std::min(corpus.n_threads(), blocks.size()));
+    const std::size_t n_workers = corpus.n_workers();
     const auto work = [&] {
         Columns columns_of = source;
         ColumnSorter sorter;
@@ -212,6 +219,7 @@ Rows build_rows(Corpus& corpus, const Columns& source, const Weighting& weightin
                 std::this_thread::yield();
             }
             const std::size_t first_entry = n_placed;
+            if (n_entries > capacity - first_entry) throw std::length_error("The matrix has more entries than were counted.");
             n_placed += n_entries;
             next_placed.store(b + 1, std::memory_order_release);
             for (std::size_t d = 0; d < row_ends.size(); ++d) {
@@ -223,7 +231,7 @@ Rows build_rows(Corpus& corpus, const Columns& source, const Weighting& weightin
             block.release();
         }
     };
-    parallel_for(n_workers, n_workers, [&](std::size_t) {
+    parallel_for(n_workers, n_workers, control, [&](std::size_t) {
         try {
             work();
         } catch (...) {

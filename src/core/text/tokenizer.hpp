@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/control.hpp"
+#include "control.hpp"
 #include "text/normalize.hpp"
 #include "text/unicode.hpp"
 
@@ -35,7 +35,7 @@ class Tokenizer {
     Tokenizer(const CodePoints& code_points, const TokenRules& rules) : code_points_(&code_points), rules_(rules) {}
 
     // consume(text, spans) is called once or more with tokens in order; 8 bytes past the last one can be read.
-    template <class Consume> void tokenize(std::string_view document, const Control& control, const Consume& consume) {
+    template <class Consume> void tokenize(std::string_view document, Control& control, const Consume& consume) {
         const auto* const begin = reinterpret_cast<const unsigned char*>(document.data());
         const unsigned char* const end = begin + document.size();
         if (rules_.analyzer != Analyzer::word) {

@@ -76,12 +76,12 @@ inline std::uint32_t encode(std::uint32_t c, unsigned char* out) {
     return 4;
 }
 
-// Whether Python would decode these bytes as UTF-8: as above, without surrogates.
-inline bool is_utf8(const unsigned char* text, const unsigned char* end) {
+// Whether Python would decode these bytes as UTF-8: as above, with surrogates only where it is told to let them pass.
+inline bool is_utf8(const unsigned char* text, const unsigned char* end, bool passes_surrogates = false) {
     while (text < end) {
         const Decoded next = decode(text, end);
         if (next.code_point == replacement_character && next.n_bytes == 1) return false;
-        if (next.code_point >= 0xD800 && next.code_point < 0xE000) return false;
+        if (!passes_surrogates && next.code_point >= 0xD800 && next.code_point < 0xE000) return false;
         text += next.n_bytes;
     }
     return true;
@@ -109,6 +109,7 @@ class CodePoints {
     CodePoints(const std::uint8_t* properties, const std::uint32_t* mapped,
                const std::vector<std::vector<std::uint32_t>>& sequences, bool lowers)
         : lowers_(lowers) {
+        if (sequences.size() > n_code_points) throw std::invalid_argument("There are more sequences than code points.");
         const auto entry = [&](std::uint32_t c) {
             return (c & 0x1FFFFFU) | ((properties[c] & property::word) != 0 ? word_bit : 0U) |
                    ((properties[c] & property::space) != 0 ? space_bit : 0U);
@@ -130,11 +131,15 @@ class CodePoints {
             page_of_.push_back(place->second);
         }
         for (const std::vector<std::uint32_t>& sequence : sequences) {
+            if (sequence.size() > max_sequence) throw std::invalid_argument("A code point becomes too many.");
             std::vector<Entry> entries;
             for (const std::uint32_t c : sequence) entries.push_back({entry(std::min(c, n_code_points - 1))});
             sequences_.push_back(std::move(entries));
         }
     }
+
+    // A ligature of 18 letters is the longest expansion there is.
+    static constexpr std::size_t max_sequence = 64;
 
     Entry operator[](std::uint32_t c) const { return {pages_[std::size_t{page_of_[c / page_size]} * page_size + c % page_size]}; }
     const std::vector<Entry>& sequence(Entry entry) const { return sequences_[entry.code_point()]; }

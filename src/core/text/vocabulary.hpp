@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/control.hpp"
+#include "control.hpp"
 #include "text/corpus.hpp"
 #include "text/interner.hpp"
 #include "text/pairs.hpp"
@@ -29,15 +29,15 @@ struct TermCounts {
 
 // Counts terms; term_of[owner][token] as in Corpus::rewrite.
 inline TermCounts count_terms(const Corpus& corpus, const std::vector<std::vector<std::uint32_t>>& term_of, std::size_t n_terms,
-                              const Control& control) {
+                              Control& control) {
     struct Tally {
         std::uint32_t last_document = none, n_documents = 0;
         std::uint64_t n_occurrences = 0;
     };
-    const std::size_t n_threads = corpus.n_threads();
+    const std::size_t n_threads = corpus.n_workers();
     std::vector<std::vector<Tally>> tallies(n_threads);
     const std::vector<Block>& blocks = corpus.blocks();
-    parallel_for(n_threads, n_threads, [&](std::size_t thread) {
+    parallel_for(n_threads, n_threads, control, [&](std::size_t thread) {
         std::vector<Tally>& tally = tallies[thread];
         tally.resize(n_terms);
         for (std::size_t b = thread; b < blocks.size(); b += n_threads) {
@@ -68,7 +68,7 @@ inline TermCounts count_terms(const Corpus& corpus, const std::vector<std::vecto
 }
 
 // Numbers of the given strings in the order of their bytes, which for UTF-8 is the order of their code points.
-inline std::vector<std::uint32_t> alphabetical(const Interner& strings, std::vector<std::uint32_t> numbers) {
+inline std::vector<std::uint32_t> alphabetical(const Interner& strings, std::vector<std::uint32_t> numbers, Control& control) {
     struct Item {
         std::uint64_t start;
         std::uint32_t number;
@@ -81,7 +81,9 @@ inline std::vector<std::uint32_t> alphabetical(const Interner& strings, std::vec
         for (std::size_t i = 0; i < 8; ++i) start = start << 8 | (i < string.size() ? static_cast<unsigned char>(string[i]) : 0U);
         items.push_back({start, number});
     }
+    std::size_t n_compared = 0;
     std::sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
+        if (++n_compared % 0x10000 == 0) control.check();
         return a.start != b.start ? a.start < b.start : strings[a.number] < strings[b.number];
     });
     for (std::size_t i = 0; i < items.size(); ++i) numbers[i] = items[i].number;
@@ -101,10 +103,10 @@ class Vocabulary {
     };
 
     Vocabulary() = default;
-    Vocabulary(Interner terms, std::vector<Level> levels) : terms_(std::move(terms)), levels_(std::move(levels)) {
+    Vocabulary(Interner terms, std::vector<Level> levels, Control& control) : terms_(std::move(terms)), levels_(std::move(levels)) {
         count_columns();
         for (std::size_t l = 1; l < levels_.size(); ++l) {
-            make_table(l, l + 1 == levels_.size() ? levels_[l].columns : places(levels_[l].size()));
+            make_table(l, l + 1 == levels_.size() ? levels_[l].columns : places(levels_[l].size()), control);
         }
     }
 
@@ -117,6 +119,11 @@ class Vocabulary {
     const std::vector<Level>& levels() const { return levels_; }
     std::size_t n_columns() const { return n_columns_; }
     std::size_t n_entries() const { return n_entries_; }
+    // Whether columns have been chosen since the last n-grams were learnt.
+    bool has_columns() const {
+        return !levels_.empty() &&
+               std::all_of(levels_.begin(), levels_.end(), [](const Level& level) { return level.columns.size() == level.size(); });
+    }
 
     // Learns terms and n-grams of up to max_n terms from a corpus whose tokens become the terms `strings`, and rewrites it in
     // terms of this vocabulary. Columns are not chosen yet.
@@ -127,8 +134,9 @@ class Vocabulary {
         for (std::uint32_t t = 0; t < strings.size(); ++t) {
             if (counts.n_documents[t] > 0 && counts.n_documents[t] >= min_documents) kept.push_back(t);
         }
-        kept = alphabetical(strings, std::move(kept));
+        kept = alphabetical(strings, std::move(kept), control);
         std::vector<std::uint32_t> rank(strings.size(), none);
+        n_columns_ = n_entries_ = 0;
         levels_.clear();
         levels_.emplace_back();
         terms_ = Interner();
@@ -146,7 +154,7 @@ class Vocabulary {
     }
 
     // Makes columns of the n-grams of min_n and more terms that are in at most max_documents documents.
-    void choose_columns(std::size_t min_n, double max_documents) {
+    void choose_columns(std::size_t min_n, double max_documents, Control& control) {
         const std::size_t n_levels = levels_.size();
         const auto is_column = [&](std::size_t l, std::size_t i) {
             return l + 1 >= min_n && static_cast<double>(levels_[l].n_documents[i]) <= max_documents;
@@ -179,11 +187,11 @@ class Vocabulary {
             }
             std::swap(next, next_above);
         }
-        finish_columns();
+        finish_columns(control);
     }
 
     // Keeps the columns with kept[column] set and renumbers them.
-    void keep_columns(const std::uint8_t* kept) {
+    void keep_columns(const std::uint8_t* kept, Control& control) {
         std::vector<std::uint32_t> renumbered(n_columns_, none);
         std::uint32_t n_kept = 0;
         for (std::size_t c = 0; c < n_columns_; ++c) {
@@ -192,14 +200,15 @@ class Vocabulary {
         for (Level& level : levels_) {
             for (std::uint32_t& column : level.columns) column = column == none ? none : renumbered[column];
         }
-        finish_columns();
+        finish_columns(control);
     }
 
     // One number per column, out of one per n-gram.
     template <class Out, class Get> std::vector<Out> by_column(const Get& get) const {
         std::vector<Out> values(n_columns_);
         for (std::size_t l = 0; l < levels_.size(); ++l) {
-            for (std::size_t i = 0; i < levels_[l].size(); ++i) {
+            // None at all, before columns are chosen.
+            for (std::size_t i = 0; i < levels_[l].columns.size(); ++i) {
                 if (levels_[l].columns[i] != none) values[levels_[l].columns[i]] = get(l, i);
             }
         }
@@ -208,14 +217,14 @@ class Vocabulary {
 
     std::string name(std::size_t level, std::size_t i) const {
         // From the last term to the first. Not by recursion: a file may bring any number of levels.
-        std::vector<std::uint32_t> later;
+        std::vector<std::string_view> later;
         for (; level > 0; --level) {
             const std::uint64_t key = levels_[level].keys[i];
-            later.push_back(last_of(key));
+            later.push_back(terms_[last_of(key)]);
             i = prefix_of(key);
         }
         std::string text(terms_[i]);
-        for (std::size_t k = later.size(); k-- > 0;) text.append(1, ' ').append(terms_[later[k]]);
+        for (; !later.empty(); later.pop_back()) text.append(1, ' ').append(later.back());
         return text;
     }
 
@@ -226,8 +235,8 @@ class Vocabulary {
         return all;
     }
 
-    void make_table(std::size_t l, const std::vector<std::uint32_t>& values) {
-        levels_[l].table = PairTable(levels_[l - 1].size(), levels_[l].keys, values.data());
+    void make_table(std::size_t l, const std::vector<std::uint32_t>& values, Control& control) {
+        levels_[l].table = PairTable(levels_[l - 1].size(), levels_[l].keys, values.data(), control);
     }
 
     void learn_pairs(Corpus& corpus, std::size_t max_n, std::size_t min_documents, bool counts_occurrences, Control& control) {
@@ -239,8 +248,7 @@ class Vocabulary {
             if (length > 2) {
                 // What starts at each token, one term longer. The last tokens of a document start nothing any more.
                 const PairTable& table = levels_.back().table;
-                parallel_for(blocks.size(), corpus.n_threads(), [&](std::size_t b) {
-                    control.check();
+                parallel_for(blocks.size(), corpus.n_workers(), control, [&](std::size_t b) {
                     const Block& block = blocks[b];
                     std::vector<std::uint32_t> longer(block.ids.size(), none);
                     for (std::size_t d = 0; d < block.n_documents(); ++d) {
@@ -254,14 +262,16 @@ class Vocabulary {
                 });
             }
             PairCounts counts = count_pairs(blocks, prefixes, length, levels_.back().n_documents, min_documents, counts_occurrences,
-                                            corpus.n_threads(), control);
+                                            corpus.n_workers(), control);
             if (counts.keys.empty()) break;  // nor is there anything longer
             Level level;
             level.keys = std::move(counts.keys);
             level.n_documents = std::move(counts.n_documents);
             level.n_occurrences = std::move(counts.n_occurrences);
+            // No longer one can occur.
+            if (level.size() == 0) break;
             levels_.push_back(std::move(level));
-            if (length < max_n) make_table(length - 1, places(levels_.back().size()));
+            if (length < max_n) make_table(length - 1, places(levels_.back().size()), control);
         }
     }
 
@@ -275,9 +285,9 @@ class Vocabulary {
         }
     }
 
-    void finish_columns() {
+    void finish_columns(Control& control) {
         count_columns();
-        if (levels_.size() > 1) make_table(levels_.size() - 1, levels_.back().columns);
+        if (levels_.size() > 1) make_table(levels_.size() - 1, levels_.back().columns, control);
     }
 
     Interner terms_;

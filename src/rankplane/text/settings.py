@@ -71,7 +71,6 @@ class Settings:
     hashing: int | None
     encoding: str
     decode_error: str
-    n_threads: int
 
     @property
     def needs_blank_check(self) -> bool:
@@ -88,6 +87,7 @@ def resolve(given: dict[str, Any]) -> Settings:
     _choice(given, "decode_error", ("strict", "ignore", "replace"))
     _choice(given, "segmenter", (None, *SEGMENTERS))
     _refuse_what_does_not_apply(given)
+    count_threads(given["n_jobs"])
     preset = PRESETS[given["preset"]]
     chosen = {name: preset[name] if given[name] is None else given[name] for name in preset}
 
@@ -123,7 +123,6 @@ def resolve(given: dict[str, Any]) -> Settings:
         hashing=None if given["hashing"] is None else _n_bits(given["hashing"]),
         encoding=_encoding(given["encoding"]),
         decode_error=given["decode_error"],
-        n_threads=_n_threads(given["n_jobs"]),
     )
 
 
@@ -199,7 +198,8 @@ def _n_bits(value: Any) -> int:
     return n_bits
 
 
-def _n_threads(value: Any) -> int:
+def count_threads(value: Any) -> int:
+    """The number of threads that n_jobs stands for: no part of the settings, since it depends on the joblib context of a call."""
     if value is not None and (not isinstance(value, Integral) or isinstance(value, bool)):
         raise TypeError(f"n_jobs must be None, -1 for all processors or a number of threads. Got {value!r}.")
     if value == 0:

@@ -7,6 +7,8 @@ matrix.
 
 import importlib
 import math
+import operator
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from rankplane._core import Corpus, Vocabulary
 from rankplane.progress import ProgressBar
 from rankplane.text.code_points import code_points
 from rankplane.text.documents import feed
-from rankplane.text.settings import Settings, resolve
+from rankplane.text.settings import Settings, count_threads, resolve
 
 
 class NoColumnsError(ValueError):
@@ -102,6 +104,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _column_of: dict[str, int] | None
+    _resolved: tuple[list[Any], Settings]
 
     def __init__(
         self,
@@ -205,7 +208,15 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
 
     def _settings(self) -> Settings:
-        return resolve(self.get_params(deep=False))
+        """Parameters with every default resolved, anew when one of them is another object than in the last call."""
+        values = [getattr(self, name) for name in _PARAMETERS]
+        if hasattr(self, "_resolved") and all(map(operator.is_, values, self._resolved[0])):
+            return self._resolved[1]
+        settings = resolve(self.get_params(deep=False))
+        # What could be changed in place is looked at in every call.
+        if all(isinstance(value, _UNCHANGING) or callable(value) for value in values):
+            self._resolved = values, settings
+        return settings
 
     def _read(self, X: Any, settings: Settings, bar: ProgressBar) -> Corpus:
         """Documents become lists of terms."""
@@ -216,7 +227,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             marks=settings.marks,
             min_n=settings.ngram_range[0],
             max_n=settings.ngram_range[1],
-            n_threads=settings.n_threads,
+            n_threads=count_threads(self.n_jobs),
         )
         feed(corpus, X, settings, bar.phase("Reading texts", len(X) if hasattr(X, "__len__") else None))
         terms = None
@@ -277,7 +288,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         parts = self._vocabulary.rows(
             corpus,
             sublinear_tf=settings.sublinear_tf,
-            idf=self.idf_.astype(np.float32) if settings.use_idf else None,
+            idf=np.ascontiguousarray(self.idf_, dtype=np.float64) if settings.use_idf else None,
             norm=settings.norm or "",
             is_learned=is_learned,
             on_progress=bar.phase("Making columns", n_documents),
@@ -300,7 +311,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return state | {"_column_of": None} if "_column_of" in state else state
+        # What is made again when it is first asked for.
+        return {name: None if name == "_column_of" else value for name, value in state.items() if name != "_resolved"}
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.hashing is not None or hasattr(self, "_vocabulary")
@@ -311,6 +323,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         tags.requires_fit = self.hashing is None
         return tags
+
+
+_UNCHANGING = (type(None), str, Number, tuple, frozenset)
+_PARAMETERS: tuple[str, ...] = tuple(TextVectorizer._get_param_names())
 
 
 def _terms_of(tokens: list[str], settings: Settings) -> list[str | None]:
