@@ -59,14 +59,6 @@ class Corpus {
         for (const Block& block : blocks_) n += block.ids.size();
         return n;
     }
-    // Tokens of the longest document.
-    std::size_t longest() const {
-        std::size_t most = 0;
-        for (const Block& block : blocks_) {
-            for (std::size_t d = 0; d < block.n_documents(); ++d) most = std::max(most, block.ends[d] - block.begin_of(d));
-        }
-        return most;
-    }
     std::vector<Block>& blocks() { return blocks_; }
     const std::vector<Block>& blocks() const { return blocks_; }
     const std::vector<Interner>& interners() const { return interners_; }
