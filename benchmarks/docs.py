@@ -35,7 +35,7 @@ Drawn by `python -m benchmarks.docs` from the JSON lines in `benchmarks/results/
   dual is what the solver reports (the textbook solver's is recomputed too). A time counts only with an excess below 10 %.
 - Stopping rules differ, so equal tolerances are not equal answers: rows "as good as" a rival ran at the tolerance,
   found in steps of a quarter, at which our gap (textbook) or objective (LIBLINEAR) is no worse than that rival's.
-- The textbook solver is `benchmarks/fit/textbook.cpp`: plane after plane, in double, compiled with `-O3`.
+- The textbook solver is `lab/competitors/textbook.cpp`: plane after plane, in double, compiled with `-O3`.
 - Text sets are TF-IDF of unigrams and bigrams from 70 % of the rows. *paper*: stop words removed, stems, min_df 3,
   max_df 0.5; *keep*: all words, min_df 2, sublinear tf. The phone reviews hold copies of the same review on both sides
   of the split, which flatters the accuracy of every competitor alike.
