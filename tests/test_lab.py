@@ -79,6 +79,8 @@ def test_the_papers_page_is_what_its_lines_say(tmp_path):
 
     written = page.write(Notebook(), tmp_path).read_text(encoding="utf-8")
     assert written == (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    drawn = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert drawn == {path.name for path in (ROOT / "docs" / "figures").iterdir()}, "no figure without a page"
 
 
 def test_a_page_without_results_is_not_written(tmp_path, own_results, monkeypatch, capsys):
