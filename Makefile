@@ -48,7 +48,7 @@ lint: $(DONE)/run $(DONE)/lint ## Check style, types, layers, and warnings of th
 	@mkdir -p build; PYTHONPATH=src $(BIN)/lint-imports --config .importlinter > build/import-linter.log 2>&1 \
 	  && echo "import-linter: fine" || { cat build/import-linter.log; exit 1; }
 	@$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES) && echo "clang-format: fine"
-	@! git grep -nIwE 'TODO|FIXME' -- src tests benchmarks examples experiments docs && echo "unfinished notes: none"
+	@! git grep -nIwE 'TODO|FIXME' -- src tests lab benchmarks examples experiments docs && echo "unfinished notes: none"
 	@$(call cmake_build,lint,-DRANKPLANE_WERROR=ON -DRANKPLANE_BINDINGS=ON -DRANKPLANE_CORE_TESTS=ON \
 	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)")
 	@echo "C++ warnings: none"

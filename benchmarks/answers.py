@@ -62,12 +62,3 @@ def rank(model: str, X: sp.csr_matrix, n_ranks: int, weights: Array) -> Array:
     if model == "svc":
         return np.argmax(z, axis=1)
     return np.clip(np.rint(z[:, 0]).astype(int) - 1, 0, n_ranks - 1)
-
-
-def measures(predictions: Array, truth: Array) -> dict[str, float]:
-    error = predictions.astype(float) - truth
-    return {
-        "accuracy": float(np.mean(error == 0)),
-        "mae": float(np.mean(np.abs(error))),
-        "mse": float(np.mean(error**2)),
-    }

@@ -5,11 +5,12 @@ import sys
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks.common import console, data_folder
-from benchmarks.data import ROOT
 from experiments import page
 from experiments.notebook import RESULTS, Notebook, carry_out
-from experiments.sets import Lab
+from experiments.sets import Collection
+from lab import ROOT
+from lab.data import data_folder
+from lab.display import console
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -28,12 +29,14 @@ def main(arguments: list[str] | None = None) -> None:
             sys.exit(f"experiments: --only must name one of {', '.join(names)}. Got {name!r}.")
     chosen = [module for module, name in zip(page.MODULES, names, strict=True) if not options.only or name in options.only]
 
-    lab = Lab(data_folder(options.data), options.quick, options.splits or (2 if options.quick else 5), tuple(options.sets))
+    collection = Collection(
+        data_folder(options.data), options.quick, options.splits or (2 if options.quick else 5), tuple(options.sets)
+    )
     base = ROOT / "build" / "paper-quick" if options.quick else None
     notebook = Notebook(base / "results" if base else RESULTS)
     if options.jobs < 1:
         sys.exit(f"experiments: --jobs must be at least 1. Got {options.jobs}.")
-    jobs = (job for module in chosen for job in module.jobs(lab, notebook))
+    jobs = (job for module in chosen for job in module.jobs(collection, notebook))
     with threadpool_limits(1):  # threads that wait for work of BLAS would count as processor time
         n_done, n_all = carry_out(notebook, jobs, options.jobs)
     console.print(f"{n_done} results computed, {n_all - n_done} of {n_all} were there or left out.", highlight=False)

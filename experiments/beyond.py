@@ -9,14 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.accuracy import fasttext_bigrams, liblinear, mord_at, rankplane, sklearn_logistic
-from benchmarks.accuracy.predictions import Predictions
-from benchmarks.data import Data
 from experiments import linear_models, methods
-from experiments.layout import SPLITS, cell, honest, join, measure_table, number, ordered, table
+from experiments.layout import SPLITS, cell, honest, join, measure_table, ordered
 from experiments.notebook import Job, Line, Notebook, SkipError
-from experiments.sets import TEXT_SETS, TITLES, Lab, by_seed
+from experiments.sets import TEXT_SETS, TITLES, Collection, by_seed
 from experiments.summaries import Samples, collect, difference
+from lab.competitors import fasttext, liblinear, logistic, mord, rankplane
+from lab.data import Data
+from lab.predictions import Predictions
+from lab.tables import number, table
 
 EXPERIMENT = "beyond"
 # Small sets first: a run that is cut short then has most of them.
@@ -35,9 +36,9 @@ OURS: dict[str, tuple[Any, dict[str, Any], str]] = {
 RIVALS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "LIBLINEAR SVC": (liblinear, {"model": "svc"}, "default"),
     "LIBLINEAR SVR": (liblinear, {"model": "svr"}, "default"),
-    "fastText": (fasttext_bigrams, {}, "default"),
-    "multinomial logistic": (sklearn_logistic, {}, "default"),
-    "LogisticAT": (mord_at, {"limit": MORD_LIMIT}, "default"),
+    "fastText": (fasttext, {}, "default"),
+    "multinomial logistic": (logistic, {}, "default"),
+    "LogisticAT": (mord, {"limit": MORD_LIMIT}, "default"),
 }
 ALL = OURS | RIVALS
 QUICK_RIVALS = ("LIBLINEAR SVC", "LIBLINEAR SVR")  # the others take minutes however few the rows
@@ -56,23 +57,23 @@ in their number of splits, those with an interval have several.
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
     quick = {name: rival for name, rival in RIVALS.items() if name in QUICK_RIVALS}
-    slow = {name: rival for name, rival in RIVALS.items() if name not in QUICK_RIVALS and not lab.is_quick}
+    slow = {name: rival for name, rival in RIVALS.items() if name not in QUICK_RIVALS and not collection.is_quick}
     for group in (OURS, quick, slow):
-        for name, split, seed in by_seed(lab, SETS):
+        for name, split, seed in by_seed(collection, SETS):
             for method, (_, _, preset) in group.items():
-                is_wanted = method not in HONEST_ONLY or split == lab.honest_way(name)
-                if is_wanted and seed < N_SPLITS.get(method, lab.n_splits):
-                    key = lab.key(name, split, seed, method=method, settings={"preset": preset, "test": 0.2})
-                    yield Job(EXPERIMENT, key, partial(run, lab, name, split, seed, method))
+                is_wanted = method not in HONEST_ONLY or split == collection.honest_way(name)
+                if is_wanted and seed < N_SPLITS.get(method, collection.n_splits):
+                    key = collection.key(name, split, seed, method=method, settings={"preset": preset, "test": 0.2})
+                    yield Job(EXPERIMENT, key, partial(run, collection, name, split, seed, method))
 
 
-def run(lab: Lab, name: str, split: str, seed: int, method: str) -> Line:
+def run(collection: Collection, name: str, split: str, seed: int, method: str) -> Line:
     module, options, preset = ALL[method]
     if module is not None and (reason := module.missing()):
         raise SkipError(f"{method}: {reason}.")
-    data = lab.matrices(name, split, seed, preset)
+    data = collection.matrices(name, split, seed, preset)
     found = answer(data, method, seed, module, options)
     vectorise = 0.0 if found.reads_texts else data.prepared["vectorise_seconds"]
     result: Line = methods.shape(data) | (found.measures(data) or {"accuracy": None, "mae": None, "mse": None})

@@ -21,12 +21,13 @@ from experiments import (
     training_times,
     two_prices,
 )
-from experiments.layout import honest, ordered, plain, table
+from experiments.layout import honest, ordered, plain
 from experiments.linear_models import FOUR
 from experiments.notebook import Job, Notebook
 from experiments.published import LINEAR_MAE, LINEAR_MSE
-from experiments.sets import TITLES, Lab
+from experiments.sets import TITLES, Collection
 from experiments.summaries import Place, Sample, Samples, Tally, collect, difference, tally
+from lab.tables import table
 
 Row = tuple[str, str, str]
 WORDS = """*Honest* splits keep all copies of a review on one side; sets without copies are split as in the paper. *Sure* counts
@@ -34,7 +35,7 @@ the sets whose difference, paired by split, has a 95 % interval without zero. Ro
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
     return iter(())
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import drawing, linear_models
-from experiments.layout import SPLITS, number, table
+from experiments.layout import SPLITS
 from experiments.linear_models import FOUR
 from experiments.notebook import Job, Notebook
-from experiments.sets import TITLES, Lab
+from experiments.sets import TITLES, Collection
 from experiments.summaries import Place
+from lab.tables import number, table
 
 PLACES: tuple[Place, ...] = (("mobilephone", "plain"), ("mobilephone", "review"), ("tripadvisor", "plain"))
 WORDS = """The paper shows Mobilephone and Cameras; TripAdvisor stands in for Cameras, which we do not have. Rows are true
@@ -23,9 +24,9 @@ ranks, each adding up to 100 %; columns are answers. Counts of all splits togeth
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
     names = {name for name, _ in PLACES}
-    return (job for job in linear_models.jobs(lab, notebook) if job.key["method"] in FOUR and job.key["set"] in names)
+    return (job for job in linear_models.jobs(collection, notebook) if job.key["method"] in FOUR and job.key["set"] in names)
 
 
 def counts_of(notebook: Notebook, place: Place) -> dict[str, NDArray[np.int64]]:

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from experiments import linear_models, small_subsets
-from experiments.layout import number, ordered, plain, table
+from experiments.layout import ordered, plain
 from experiments.notebook import Job, Notebook
 from experiments.published import LINEAR_MAE, SMALL_MAE, SMALL_SHARES
-from experiments.sets import PAPER_NAMES, TITLES, Lab
+from experiments.sets import PAPER_NAMES, TITLES, Collection
 from experiments.summaries import collect
+from lab.tables import number, table
 
 METHOD = "NPSVOR"
 WORDS = """MAE of NPSVOR on plain splits, for test rows with a copy among the training rows and for the others. *by review*:
@@ -29,7 +30,7 @@ what is known by heart.
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
     return iter(())
 
 

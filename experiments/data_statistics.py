@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.layout import table
 from experiments.notebook import Job, Line, Notebook
 from experiments.published import STATISTICS
-from experiments.sets import FEATURE_FILES, PAPER_NAMES, TEXT_SETS, TITLES, Lab, vectorizer_for
+from experiments.sets import FEATURE_FILES, PAPER_NAMES, TEXT_SETS, TITLES, Collection, vectorizer_for
+from lab.tables import table
 
 EXPERIMENT = "data_statistics"
 SETS = ("treebank_features", *TEXT_SETS, "tripadvisor_250k")
@@ -23,19 +23,19 @@ same texts, and *the paper's own features* the very same matrix.
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    for name in lab.sets(SETS):
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    for name in collection.sets(SETS):
         split = "given" if name in FEATURE_FILES else "all"
-        yield Job(EXPERIMENT, lab.key(name, split, 0, settings={"preset": "paper"}), lambda name=name: run(lab, name))
+        yield Job(EXPERIMENT, collection.key(name, split, 0, settings={"preset": "paper"}), lambda name=name: run(collection, name))
 
 
-def run(lab: Lab, name: str) -> Line:
+def run(collection: Collection, name: str) -> Line:
     if name in FEATURE_FILES:
-        data = lab.matrices(name, "given", 0)
+        data = collection.matrices(name, "given", 0)
         ranks = np.concatenate([data.y, data.y_test])
         entries, columns = data.X.nnz + data.X_test.nnz, data.X.shape[1]
         return {"instances": len(ranks), "columns": columns, "entries": int(entries), "per_rank": np.bincount(ranks).tolist()}
-    rated = lab.load(name)
+    rated = collection.load(name)
     X = vectorizer_for(name, "paper").fit_transform(rated.texts)
     counts = {"same_text": len(rated.texts) - len(set(rated.texts))}
     if rated.groups is not None:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import drawing
-from experiments.layout import table
 from experiments.notebook import Job, Line, Notebook
-from experiments.sets import Lab
+from experiments.sets import Collection
+from lab.tables import table
 from rankplane import NPSVOR
 from rankplane.prediction import rankers
 
@@ -30,7 +30,7 @@ planes have changed places.
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
     key = {
         "set": "toy",
         "seed": SEED,

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.common import timed
 from experiments import drawing
-from experiments.layout import number, table
 from experiments.notebook import Job, Line, Notebook
-from experiments.sets import TITLES, Lab
+from experiments.sets import TITLES, Collection
+from lab.tables import number, table
+from lab.timing import timed
 from rankplane import NPSVOR
 from rankplane.solver.lanes import LaneProblem, Options
 
@@ -43,16 +43,16 @@ five ranks a fifth of the rows, so its sweep should cost about 1.2 times as much
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    for name in lab.sets(SETS):
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    for name in collection.sets(SETS):
         for method in SOLVERS:
             settings = {"preset": "paper", "C": 1.0, "epsilon": 0.1, "rank": RANK, "tol": TOL, "dtype": "float64"}
-            key = lab.key(name, "plain", 0, method=method, settings=settings)
-            yield Job(EXPERIMENT, key, lambda job=(lab, name, method): run(*job), is_clocked=True)
+            key = collection.key(name, "plain", 0, method=method, settings=settings)
+            yield Job(EXPERIMENT, key, lambda job=(collection, name, method): run(*job), is_clocked=True)
 
 
-def run(lab: Lab, name: str, method: str) -> Line:
-    data = lab.matrices(name, "plain", 0)
+def run(collection: Collection, name: str, method: str) -> Line:
+    data = collection.matrices(name, "plain", 0)
     X = data.prepared.setdefault("X in double", data.X.astype(np.float64))
     solver, shrinking = SOLVERS[method]
 

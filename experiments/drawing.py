@@ -56,9 +56,8 @@ def grid(n_panels: int, n_columns: int, width: float = 3.1, height: float = 2.6)
 
 
 def save(figure: Any, folder: Path, name: str, words: str) -> str:
-    """Keep a figure as SVG and PNG; the markdown that shows it."""
+    """Keep a figure as SVG; the markdown that shows it."""
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-    figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
     pyplot().close(figure)
     return f"![{words}]({folder.name}/{name}.svg)\n"

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from experiments import drawing, methods
-from experiments.layout import SPLITS, number, ordered, table
+from experiments.layout import SPLITS, ordered
 from experiments.notebook import Job, Line, Notebook
-from experiments.sets import TITLES, Lab, by_seed
+from experiments.sets import TITLES, Collection, by_seed
 from experiments.summaries import collect
+from lab.tables import number, table
 
 EXPERIMENT = "epsilon"
 SETS = ("mobilephone", "tablets", "tripadvisor", "largemovie")
@@ -26,16 +27,16 @@ tolerance it ends before shrinking saves much.
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    for name, split, seed in by_seed(lab, SETS, N_SPLITS):
-        for epsilon in QUICK_EPSILONS if lab.is_quick else EPSILONS:
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    for name, split, seed in by_seed(collection, SETS, N_SPLITS):
+        for epsilon in QUICK_EPSILONS if collection.is_quick else EPSILONS:
             settings = methods.PROTOCOL | {"tol": methods.TOL, "epsilon": epsilon}
-            key = lab.key(name, split, seed, method="NPSVOR", settings=settings)
-            yield Job(EXPERIMENT, key, lambda job=(lab, name, split, seed, epsilon): run(*job))
+            key = collection.key(name, split, seed, method="NPSVOR", settings=settings)
+            yield Job(EXPERIMENT, key, lambda job=(collection, name, split, seed, epsilon): run(*job))
 
 
-def run(lab: Lab, name: str, split: str, seed: int, epsilon: float) -> Line:
-    data = lab.matrices(name, split, seed)
+def run(collection: Collection, name: str, split: str, seed: int, epsilon: float) -> Line:
+    data = collection.matrices(name, split, seed)
     search, seconds = methods.tuned(data, "NPSVOR", seed, estimator__epsilon=epsilon)
     found = methods.judged(data, search.predict(data.X_test))
     found.pop("confusion")

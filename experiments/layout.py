@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from math import log2
 
-from benchmarks.docs import table
 from experiments.sets import PAPER_NAMES, TEXT_SETS, TITLES, WITH_COPIES
 from experiments.summaries import Place, Sample, Samples, average_ranks, complete, errors_of, table_of
+from lab.tables import number, table
 
 ORDER = ("treebank_features", *TEXT_SETS)
 WHY_DIFFERENT = {
@@ -16,10 +16,6 @@ WHY_DIFFERENT = {
     "tripadvisor": "sample of the reviews, without copies here; features",
 } | dict.fromkeys(WITH_COPIES, "sample of the reviews and its copies; features")
 SPLITS = {"plain": "plain", "review": "by review", "given": "the paper's"}
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
 
 
 def cell(sample: Sample | None, is_best: bool = False) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.data import Data
 from experiments import beyond, drawing, methods
-from experiments.layout import number, table
 from experiments.notebook import Job, Line, Notebook, SkipError
-from experiments.sets import TITLES, Lab, split_rows, vectorised
+from experiments.sets import TITLES, Collection, split_rows, vectorised
 from experiments.summaries import collect
+from lab.data import Data
+from lab.tables import number, table
 
 EXPERIMENT = "learning_curves"
 SET = "tripadvisor_250k"
@@ -31,30 +31,30 @@ answers to the test rows: for fastText, which answers row by row in Python, most
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    name = "generated" if lab.is_quick else SET
-    if not lab.has(name) or (lab.only_sets and name not in lab.only_sets):
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    name = "generated" if collection.is_quick else SET
+    if not collection.has(name) or (collection.only_sets and name not in collection.only_sets):
         return
     ours = [method for method in SHOWN if method not in beyond.RIVALS]
-    rivals = [method for method in SHOWN if method in (beyond.QUICK_RIVALS if lab.is_quick else beyond.RIVALS)]
+    rivals = [method for method in SHOWN if method in (beyond.QUICK_RIVALS if collection.is_quick else beyond.RIVALS)]
     for group in (ours, rivals):
-        for seed in range(min(lab.n_splits, N_SPLITS)):
-            for size in QUICK_SIZES if lab.is_quick else SIZES:
+        for seed in range(min(collection.n_splits, N_SPLITS)):
+            for size in QUICK_SIZES if collection.is_quick else SIZES:
                 if seed > 0 and size > ONE_SPLIT_ABOVE:
                     continue
                 for method in group:
                     if size <= MOST_ROWS.get(method, size):
                         preset = "paper" if method in PAPER_METHODS else "default"
                         settings = {"preset": preset, "test": 0.2, "size": size}
-                        key = lab.key(name, "plain", seed, method=method, settings=settings)
-                        yield Job(EXPERIMENT, key, partial(run, lab, name, seed, method, preset, size))
+                        key = collection.key(name, "plain", seed, method=method, settings=settings)
+                        yield Job(EXPERIMENT, key, partial(run, collection, name, seed, method, preset, size))
 
 
-def run(lab: Lab, name: str, seed: int, method: str, preset: str, size: int) -> Line:
+def run(collection: Collection, name: str, seed: int, method: str, preset: str, size: int) -> Line:
     module, options, _ = beyond.ALL.get(method, (None, {}, ""))
     if module is not None and (reason := module.missing()):
         raise SkipError(f"{method}: {reason}.")
-    data = sample(lab, name, seed, preset, size)
+    data = sample(collection, name, seed, preset, size)
     vectorise = data.prepared["vectorise_seconds"]
     if method in PAPER_METHODS:
         search, seconds = methods.tuned(data, method, seed)
@@ -67,15 +67,15 @@ def run(lab: Lab, name: str, seed: int, method: str, preset: str, size: int) -> 
     return methods.shape(data) | result | {"size": size, "from_text": round(seconds + vectorise, 3)}
 
 
-def sample(lab: Lab, name: str, seed: int, preset: str, size: int) -> Data:
+def sample(collection: Collection, name: str, seed: int, preset: str, size: int) -> Data:
     """The first ``size`` training rows and all test rows."""
 
     def make() -> Data:
-        rated = lab.load(name)
+        rated = collection.load(name)
         train, test = split_rows(rated.ranks, None, seed)
         return vectorised(rated, train[:size], test, preset)
 
-    return lab.kept(("first", name, seed, preset, size), make)
+    return collection.kept(("first", name, seed, preset, size), make)
 
 
 def section(notebook: Notebook, pictures: Path) -> str:

@@ -14,7 +14,7 @@ from experiments import methods
 from experiments.layout import against_paper, honest, join, measure_table, ordered, plain, ranks_table
 from experiments.notebook import Job, Line, Notebook
 from experiments.published import LINEAR_MAE, LINEAR_MSE, LINEAR_RANKS
-from experiments.sets import TEXT_SETS, TITLES, Lab, by_seed
+from experiments.sets import TEXT_SETS, TITLES, Collection, by_seed
 from experiments.summaries import Samples, collect
 
 EXPERIMENT = "linear_models"
@@ -32,25 +32,27 @@ models: it says that there was no large-scale algorithm for SVOR.
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    for name, split, seed in by_seed(lab, SETS):
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    for name, split, seed in by_seed(collection, SETS):
         for method in METHODS:
-            key = lab.key(name, split, seed, method=method, settings=settings(method))
-            yield Job(EXPERIMENT, key, lambda name=name, split=split, seed=seed, method=method: run(lab, name, split, seed, method))
+            key = collection.key(name, split, seed, method=method, settings=settings(method))
+            yield Job(
+                EXPERIMENT, key, lambda name=name, split=split, seed=seed, method=method: run(collection, name, split, seed, method)
+            )
 
 
 def settings(method: str) -> Line:
     return methods.PROTOCOL | {"tol": methods.SVR_TOL if method == "SVR" else methods.TOL, "epsilon": methods.EPSILON}
 
 
-def run(lab: Lab, name: str, split: str, seed: int, method: str) -> Line:
-    data = lab.matrices(name, split, seed)
+def run(collection: Collection, name: str, split: str, seed: int, method: str) -> Line:
+    data = collection.matrices(name, split, seed)
     search, seconds = methods.tuned(data, method, seed)
     best = search.best_estimator_
     answers = best.predict(data.X_test)
     result: dict[str, Any] = methods.shape(data) | {"C": search.best_C_, "cv_mae": round(search.best_score_, 5)}
     result |= methods.judged(data, answers)
-    if split == "plain" and (groups := lab.load(name).groups) is not None:
+    if split == "plain" and (groups := collection.load(name).groups) is not None:
         result |= by_copies(np.abs(answers - data.y_test), np.isin(groups[data.rows_test], groups[data.rows]))
     return result | {"n_support": int(best.n_support_.sum()), "processor_seconds": round(seconds, 3)}
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.common import processor_timed
-from benchmarks.data import Data
 from experiments.one_against_one import PairwiseSVC
+from lab.data import Data
+from lab.measures import confusion, macro_mae, measures
+from lab.timing import processor_timed
 from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, CSearchCV, RedSVM
 
 TOL = 0.1
@@ -36,27 +37,12 @@ def make(method: str, n_ranks: int, seed: int) -> Any:
     return MODELS[method]().set_params(ranks=range(n_ranks), random_state=seed)
 
 
-def confusion(truth: NDArray[Any], answers: NDArray[Any], n_ranks: int) -> NDArray[np.int64]:
-    """Counts by (true rank, answered rank): every measure here is a function of it."""
-    return np.bincount(truth * n_ranks + answers, minlength=n_ranks**2).reshape(n_ranks, n_ranks)
-
-
-def measures(counts: NDArray[Any]) -> dict[str, float]:
-    distance = np.abs(np.subtract.outer(np.arange(len(counts)), np.arange(len(counts))))
-    n_rows = counts.sum()
-    by_rank = np.sum(counts * distance, axis=1)[counts.sum(axis=1) > 0] / counts.sum(axis=1)[counts.sum(axis=1) > 0]
-    found = {
-        "mae": np.sum(counts * distance) / n_rows,
-        "mse": np.sum(counts * distance**2) / n_rows,
-        "accuracy": np.trace(counts) / n_rows,
-        "macro_mae": by_rank.mean(),
-    }
-    return {name: round(float(value), 5) for name, value in found.items()}
-
-
 def judged(data: Data, answers: NDArray[Any]) -> dict[str, Any]:
-    counts = confusion(data.y_test, np.asarray(answers), data.n_ranks)
-    return measures(counts) | {"confusion": counts.tolist()}
+    """The measures that a line keeps, and the confusion matrix, of which each is a function."""
+    answers = np.asarray(answers)
+    found = measures(answers, data.y_test) | {"macro_mae": macro_mae(answers, data.y_test)}
+    kept = {name: round(found[name], 5) for name in ("mae", "mse", "accuracy", "macro_mae")}
+    return kept | {"confusion": confusion(answers, data.y_test, data.n_ranks).tolist()}
 
 
 def tuned(data: Data, method: str, seed: int, **search: Any) -> tuple[Any, float]:

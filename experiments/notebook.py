@@ -7,23 +7,21 @@ file already is done.
 import itertools
 import json
 import multiprocessing
-import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.common import console, git, machine, progress
-from benchmarks.data import ROOT
+from lab import ROOT, results
+from lab.display import console, progress
+from lab.results import Line
 
 RESULTS = ROOT / "experiments" / "results"
-Line = dict[str, Any]
-SOURCES = ("src", "benchmarks", "experiments", ":!benchmarks/results", ":!experiments/results")
 
 
 class SkipError(Exception):
@@ -50,14 +48,6 @@ class Job:
         return f"{self.experiment}: {', '.join(named)}"
 
 
-def commit() -> str:
-    """The commit that computed, marked when sources differ from it."""
-    try:
-        return git("rev-parse", "--short=12", "HEAD") + ("+changes" if git("status", "--porcelain", "--", *SOURCES) else "")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
 @dataclass
 class Notebook:
     """The lines of one folder, a file per experiment."""
@@ -69,9 +59,7 @@ class Notebook:
     def lines(self, experiment: str, **wanted: Any) -> list[Line]:
         """In the order in which they were written, those whose fields have the wanted values."""
         if experiment not in self._lines:
-            path = self.folder / f"{experiment}.jsonl"
-            content = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            self._lines[experiment] = [json.loads(line) for line in content if line]
+            self._lines[experiment] = results.read_lines(self.folder / f"{experiment}.jsonl")
         return [line for line in self._lines[experiment] if all(line.get(name) == value for name, value in wanted.items())]
 
     def has(self, job: Job) -> bool:
@@ -79,15 +67,14 @@ class Notebook:
 
     def write(self, job: Job, result: Line, seconds: float) -> None:
         if not self._head:
-            about = machine()
-            self._head = {"commit": commit(), "machine": f"{about['processor']}, {about['cores']} cores"}
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        line = json.loads(json.dumps(job.key | result | {"seconds": round(seconds, 3), "run": now} | self._head))
+            about = results.machine()
+            commit = results.commit("experiments")
+            self._head = {"commit": commit, "machine": f"{about['processor']}, {about['cores']} cores"}
+        line = job.key | result | {"seconds": round(seconds, 3), "run": results.now()} | self._head
+        line = json.loads(json.dumps(line))  # as it will be read again
         self.lines(job.experiment)
         self._lines[job.experiment].append(line)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / f"{job.experiment}.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        results.append_line(self.folder / f"{job.experiment}.jsonl", line)
 
 
 Outcome = tuple[Job, Line | SkipError, float]  # with the seconds that it took
@@ -129,8 +116,8 @@ def outcomes(jobs: list[Job], n_workers: int) -> Iterator[Outcome]:
     _batches[:] = [list(batch) for _, batch in itertools.groupby(shared, key=lambda job: (job.experiment, job.rows))]
     if shared:
         with forked(n_workers) as pool:
-            for number, results in pool.imap_unordered(attempt_batch, range(len(_batches))):
-                yield from ((job, *result) for job, result in zip(_batches[number], results, strict=True))
+            for number, found in pool.imap_unordered(attempt_batch, range(len(_batches))):
+                yield from ((job, *result) for job, result in zip(_batches[number], found, strict=True))
     yield from map(attempt, alone)
 
 

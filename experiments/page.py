@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks.common import console
-from benchmarks.data import ROOT
 from experiments import (
     beyond,
     claims,
@@ -25,8 +23,10 @@ from experiments import (
     two_prices,
     two_rankers,
 )
-from experiments.layout import table
 from experiments.notebook import Notebook
+from lab import ROOT
+from lab.display import console
+from lab.tables import table
 
 # In the order of the page.
 MODULES: tuple[ModuleType, ...] = (

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.common import processor_timed
 from experiments import drawing, methods
-from experiments.layout import join, ordered, place_name, power, table
+from experiments.layout import join, ordered, place_name, power
 from experiments.linear_models import FOUR
 from experiments.notebook import Job, Line, Notebook
-from experiments.sets import TEXT_SETS, Lab, by_seed
+from experiments.sets import TEXT_SETS, Collection, by_seed
 from experiments.summaries import Place, collect
+from lab.tables import table
+from lab.timing import processor_timed
 
 EXPERIMENT = "price"
 ABOVE = 0.1  # where the paper claims that NPSVOR is best
@@ -18,17 +19,19 @@ WORDS = """Trained on the training rows and judged on the test rows for every C,
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    for name, split, seed in by_seed(lab, TEXT_SETS):
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    for name, split, seed in by_seed(collection, TEXT_SETS):
         for method in FOUR:
             tol = methods.SVR_TOL if method == "SVR" else methods.TOL
             settings = {"preset": "paper", "test": 0.2, "log2_C": [-5, 5], "tol": tol, "epsilon": methods.EPSILON}
-            key = lab.key(name, split, seed, method=method, settings=settings)
-            yield Job(EXPERIMENT, key, lambda name=name, split=split, seed=seed, method=method: run(lab, name, split, seed, method))
+            key = collection.key(name, split, seed, method=method, settings=settings)
+            yield Job(
+                EXPERIMENT, key, lambda name=name, split=split, seed=seed, method=method: run(collection, name, split, seed, method)
+            )
 
 
-def run(lab: Lab, name: str, split: str, seed: int, method: str) -> Line:
-    data = lab.matrices(name, split, seed)
+def run(collection: Collection, name: str, split: str, seed: int, method: str) -> Line:
+    data = collection.matrices(name, split, seed)
     result: Line = methods.shape(data) | {"C": methods.CS, "mae": [], "mse": [], "processor_seconds": []}
     for C in methods.CS:
         model = methods.make(method, data.n_ranks, seed).set_params(C=C, n_jobs=1)

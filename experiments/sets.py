@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_files
 from sklearn.model_selection import train_test_split
 
-from benchmarks import text
-from benchmarks.common import console, processor_timed
-from benchmarks.data import Data, cache_folder
 from experiments.notebook import SkipError
+from lab import text
+from lab.data import Data, cache_folder
+from lab.display import console
+from lab.timing import processor_timed
 from rankplane import datasets
 from rankplane.solver.folds import deal
 from rankplane.text import TextVectorizer
@@ -110,7 +111,7 @@ def segmented(texts: list[str], fingerprint: str) -> list[str]:
 
 
 @dataclass
-class Lab:
+class Collection:
     """Where the data lies, and how much of it is used."""
 
     folder: Path | None
@@ -251,11 +252,11 @@ def load(name: str, paths: tuple[Path, ...], limit: int | None) -> RatedSet:
     return rated
 
 
-def by_seed(lab: Lab, names: tuple[str, ...], at_most: int | None = None) -> Iterator[tuple[str, str, int]]:
+def by_seed(collection: Collection, names: tuple[str, ...], at_most: int | None = None) -> Iterator[tuple[str, str, int]]:
     """Sets, splits and seeds, the first seed of every set before the second of any: a run cut short still has all sets."""
-    names = tuple(lab.sets(names))
-    for seed in range(lab.n_splits if at_most is None else min(at_most, lab.n_splits)):
+    names = tuple(collection.sets(names))
+    for seed in range(collection.n_splits if at_most is None else min(at_most, collection.n_splits)):
         for name in names:
-            if seed in lab.seeds(name, at_most):
-                for way in lab.ways(name):
+            if seed in collection.seeds(name, at_most):
+                for way in collection.ways(name):
                     yield name, way, seed

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import beyond, drawing, linear_models
-from experiments.layout import honest, join, number, ordered, plain, table
+from experiments.layout import honest, join, ordered, plain
 from experiments.linear_models import FOUR
 from experiments.notebook import Job, Notebook
 from experiments.published import LINEAR_MAE, LINEAR_MSE
-from experiments.sets import Lab
+from experiments.sets import Collection
 from experiments.summaries import LEVEL, Verdict, cliques, collect, compare, errors_of, table_of
+from lab.tables import number, table
 
 WORDS = """Methods are ranked on every data set by their mean error over the splits that all of them have. Friedman's test, as Iman
 and Davenport's F: could these ranks come from methods that do not differ? Nemenyi's test: methods whose average ranks are nearer
@@ -26,7 +27,7 @@ TOP, BAR = 1.6, 0.26  # room above the line of ranks, and for each bar below it
 Family = tuple[str, Sequence[str], NDArray[np.float64]]
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
     return iter(())
 
 

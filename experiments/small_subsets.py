@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from benchmarks.data import Data
 from experiments import methods
-from experiments.layout import against_paper, join, measure_table, number, ordered, place_name, plain, ranks_table, table
+from experiments.layout import against_paper, join, measure_table, ordered, place_name, plain, ranks_table
 from experiments.notebook import Job, Line, Notebook
 from experiments.published import LINEAR_MAE, SMALL_MAE, SMALL_MSE, SMALL_RANKS, SMALL_SHARES
-from experiments.sets import PAPER_NAMES, TEXT_SETS, Lab, by_seed, split_and_vectorised
+from experiments.sets import PAPER_NAMES, TEXT_SETS, Collection, by_seed, split_and_vectorised
 from experiments.summaries import Samples, collect, difference
+from lab.data import Data
+from lab.tables import number, table
 
 EXPERIMENT = "small_subsets"
 # Small subsets first: a run that is cut short then has most of them.
@@ -38,33 +39,33 @@ Kernel models stop at a duality gap of `tol` squared, 1 % of the objective (SVR 
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    for name, split, seed in by_seed(lab, SETS, N_SPLITS):
-        share = 1.0 if lab.is_quick else SMALL_SHARES.get(PAPER_NAMES.get(name, ""), 1.0)
-        gammas = QUICK_GAMMAS if lab.is_quick else GAMMAS
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    for name, split, seed in by_seed(collection, SETS, N_SPLITS):
+        share = 1.0 if collection.is_quick else SMALL_SHARES.get(PAPER_NAMES.get(name, ""), 1.0)
+        gammas = QUICK_GAMMAS if collection.is_quick else GAMMAS
         for method in COLUMNS:
             settings = methods.PROTOCOL | {"test": TEST_SHARE, "share": share, "kernel": "linear" if method == LINEAR else "rbf"}
             settings |= {"tol": methods.SVR_TOL if method == "SVR" else methods.TOL, "epsilon": methods.EPSILON}
             settings |= {"n_gammas": 0 if method == LINEAR else len(gammas)}
-            key = lab.key(name, split, seed, method=method, settings=settings)
-            yield Job(EXPERIMENT, key, partial(run, lab, name, split, seed, method, share, gammas))
+            key = collection.key(name, split, seed, method=method, settings=settings)
+            yield Job(EXPERIMENT, key, partial(run, collection, name, split, seed, method, share, gammas))
 
 
-def sample(lab: Lab, name: str, split: str, seed: int, share: float) -> Data:
+def sample(collection: Collection, name: str, split: str, seed: int, share: float) -> Data:
     """The share of the set, its training and test rows."""
 
     def make() -> Data:
-        rated = lab.load(name)
+        rated = collection.load(name)
         if share < 1:
             rows, _ = train_test_split(np.arange(len(rated.texts)), train_size=share, random_state=seed, stratify=rated.ranks)
             rated = rated.subset(np.sort(rows))
         return split_and_vectorised(rated, split, seed, "paper", TEST_SHARE)
 
-    return lab.kept(("subset", name, split, seed, share), make)
+    return collection.kept(("subset", name, split, seed, share), make)
 
 
-def run(lab: Lab, name: str, split: str, seed: int, method: str, share: float, gammas: list[float]) -> Line:
-    data = sample(lab, name, split, seed, share)
+def run(collection: Collection, name: str, split: str, seed: int, method: str, share: float, gammas: list[float]) -> Line:
+    data = sample(collection, name, split, seed, share)
     if method == LINEAR:
         search, seconds = methods.tuned(data, "NPSVOR", seed)
     else:

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from experiments import linear_models, methods
-from experiments.layout import number, ordered, place_name, table
+from experiments.layout import ordered, place_name
 from experiments.notebook import Job, Line, Notebook
-from experiments.sets import Lab, by_seed
+from experiments.sets import Collection, by_seed
 from experiments.summaries import collect, difference
+from lab.tables import number, table
 
 EXPERIMENT = "tolerance"
 SETS = ("video", "tablets", "treebank", "moviereview", "largemovie", "clothing")
@@ -24,16 +25,16 @@ SVC, stops by the largest violation, so its 0.1 is another 0.1. C by five folds 
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    for name, split, seed in by_seed(lab, SETS, N_SPLITS):
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    for name, split, seed in by_seed(collection, SETS, N_SPLITS):
         for method in METHODS:
             settings = linear_models.settings(method) | {"tol": TIGHT}
-            key = lab.key(name, split, seed, method=method, settings=settings)
-            yield Job(EXPERIMENT, key, partial(run, lab, name, split, seed, method))
+            key = collection.key(name, split, seed, method=method, settings=settings)
+            yield Job(EXPERIMENT, key, partial(run, collection, name, split, seed, method))
 
 
-def run(lab: Lab, name: str, split: str, seed: int, method: str) -> Line:
-    data = lab.matrices(name, split, seed)
+def run(collection: Collection, name: str, split: str, seed: int, method: str) -> Line:
+    data = collection.matrices(name, split, seed)
     search, seconds = methods.tuned(data, method, seed, estimator__tol=TIGHT)
     found = methods.judged(data, search.predict(data.X_test))
     found.pop("confusion")

@@ -3,7 +3,6 @@
 Run it on an idle machine: these are seconds on the clock, best of several turns.
 """
 
-import ctypes
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -11,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import take_turns, timed
-from benchmarks.data import Data
-from benchmarks.fit import liblinear, textbook
 from experiments import linear_models, methods
-from experiments.layout import join, number, power, table
+from experiments.layout import join, power
 from experiments.linear_models import FOUR, SHOWN
 from experiments.notebook import Job, Line, Notebook, SkipError
 from experiments.published import SECONDS
-from experiments.sets import PAPER_NAMES, TEXT_SETS, TITLES, Lab
+from experiments.sets import PAPER_NAMES, TEXT_SETS, TITLES, Collection
+from lab.competitors import liblinear, textbook
+from lab.data import Data
+from lab.tables import number, table
+from lab.timing import take_turns, timed
 
 EXPERIMENT = "training_times"
 N_ROUNDS = 3
@@ -33,18 +33,18 @@ claims: *NPSVOR trains faster than SVC; SVR is the fastest*.
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    for name in lab.sets(TEXT_SETS):
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    for name in collection.sets(TEXT_SETS):
         settings = {"preset": "paper", "test": 0.2, "tol": methods.TOL, "tol_svr": methods.SVR_TOL, "epsilon": methods.EPSILON}
-        key = lab.key(name, "plain", 0, settings=settings | {"threads": 1})
-        yield Job(EXPERIMENT, key, lambda name=name: run(lab, notebook, name), is_clocked=True)
+        key = collection.key(name, "plain", 0, settings=settings | {"threads": 1})
+        yield Job(EXPERIMENT, key, lambda name=name: run(collection, notebook, name), is_clocked=True)
 
 
-def run(lab: Lab, notebook: Notebook, name: str) -> Line:
+def run(collection: Collection, notebook: Notebook, name: str) -> Line:
     chosen = {line["method"]: line["C"] for line in notebook.lines(linear_models.EXPERIMENT, set=name, split="plain", seed=0)}
     if not all(method in chosen for method in SHOWN):
         raise SkipError(f"{TITLES[name]} needs the best C of linear_models first.")
-    data = lab.matrices(name, "plain", 0)
+    data = collection.matrices(name, "plain", 0)
     work: dict[str, Callable[[], float]] = {method: partial(fit, data, method, chosen[method]) for method in SHOWN}
     if liblinear.missing() is None:
         work |= {f"LIBLINEAR {model}": partial(fit_liblinear, data, model, chosen[model]) for model in ("SVC", "SVR")}
@@ -62,18 +62,13 @@ def fit(data: Data, method: str, C: float) -> float:
 
 
 def fit_textbook(data: Data, C: float) -> float:
-    return float(textbook.solve(data, C, methods.TOL, 1000, 0)[0])
+    return float(textbook.solve(data, C, methods.EPSILON, methods.TOL)[0])
 
 
 def fit_liblinear(data: Data, model: str, C: float) -> float:
-    from liblinear.liblinear import problem
-    from liblinear.liblinearutil import train
-
-    if "liblinear" not in data.prepared:
-        data.prepared["liblinear"] = problem((data.y + 1).astype(np.float64), data.X.astype(np.float64))
-    options = {"SVC": f"-s 3 -e {methods.TOL}", "SVR": f"-s 13 -e {methods.SVR_TOL} -p {methods.EPSILON}"}[model]
-    ctypes.CDLL(None).srand(1)  # it orders its rows by the C library's rand()
-    return timed(lambda: train(data.prepared["liblinear"], f"{options} -c {C} -B 1 -q"))[0]
+    setting = {"SVC": f"-s 3 -e {methods.TOL}", "SVR": f"-s 13 -e {methods.SVR_TOL} -p {methods.EPSILON}"}[model]
+    problem = liblinear.problem_of(data)
+    return timed(lambda: liblinear.train(problem, f"{setting} -c {C}"))[0]
 
 
 def section(notebook: Notebook, pictures: Path) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments import methods
-from experiments.layout import SPLITS, cell, join, number, ordered, power, table
+from experiments.layout import SPLITS, cell, join, ordered, power
 from experiments.notebook import Job, Line, Notebook
-from experiments.sets import TEXT_SETS, TITLES, Lab, by_seed
+from experiments.sets import TEXT_SETS, TITLES, Collection, by_seed
 from experiments.summaries import collect, difference
+from lab.tables import number, table
 
 EXPERIMENT = "two_prices"
 GRID = [2.0**k for k in range(-8, 6)]
@@ -18,18 +19,18 @@ finds that *tuning these two parameters makes some improvement, but this improve
 """
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    grid = QUICK_GRID if lab.is_quick else GRID
-    for name, split, seed in by_seed(lab, TEXT_SETS, N_SPLITS):
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    grid = QUICK_GRID if collection.is_quick else GRID
+    for name, split, seed in by_seed(collection, TEXT_SETS, N_SPLITS):
         for method in ("C1 = C2", "C1 x C2"):
             settings = methods.PROTOCOL | {"log2_C": [-8, 5], "n_Cs": len(grid), "tol": methods.TOL, "epsilon": methods.EPSILON}
-            key = lab.key(name, split, seed, method=method, settings=settings)
-            job = (lab, name, split, seed, method, grid)
+            key = collection.key(name, split, seed, method=method, settings=settings)
+            job = (collection, name, split, seed, method, grid)
             yield Job(EXPERIMENT, key, lambda job=job: run(*job))
 
 
-def run(lab: Lab, name: str, split: str, seed: int, method: str, grid: list[float]) -> Line:
-    data = lab.matrices(name, split, seed)
+def run(collection: Collection, name: str, split: str, seed: int, method: str, grid: list[float]) -> Line:
+    data = collection.matrices(name, split, seed)
     search, seconds = methods.tuned(data, "NPSVOR", seed, Cs=grid, C1s=grid if method == "C1 x C2" else None)
     best = search.best_params_
     result = methods.shape(data) | {"C1": best.get("C1", best.get("C")), "C2": best.get("C2", best.get("C"))}

@@ -10,14 +10,14 @@ from experiments import linear_models
 from experiments.layout import against_paper, honest, join, measure_table, ordered
 from experiments.notebook import Job, Notebook
 from experiments.published import RANKERS_MAE, RANKERS_MSE
-from experiments.sets import TITLES, Lab
+from experiments.sets import TITLES, Collection
 from experiments.summaries import Samples, collect, difference
 
 NAMES = {"NPSVOR, r_old": "r_old", "NPSVOR": "r_new"}
 
 
-def jobs(lab: Lab, notebook: Notebook) -> Iterator[Job]:
-    return (job for job in linear_models.jobs(lab, notebook) if job.key["method"] in NAMES)
+def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
+    return (job for job in linear_models.jobs(collection, notebook) if job.key["method"] in NAMES)
 
 
 def section(notebook: Notebook, pictures: Path) -> str:

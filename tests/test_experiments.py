@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn import svm
-from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_squared_error
+from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_error
 
 from experiments import claims, copies, decision_regions, linear_models, methods, price, published, summaries
 from experiments.layout import against_paper, join, measure_table, power
 from experiments.notebook import RESULTS, Job, Notebook, SkipError, carry_out
 from experiments.one_against_one import PairwiseSVC
-from experiments.sets import Lab, RatedSet, by_seed, split_rows, vectorised
+from experiments.sets import Collection, RatedSet, by_seed, split_rows, vectorised
 from experiments.summaries import (
     Sample,
     average_ranks,
@@ -28,6 +28,7 @@ from experiments.summaries import (
     iman_davenport,
     tally,
 )
+from lab.data import Data
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,17 +63,17 @@ def test_columns_are_learnt_from_training_rows_only():
 
 
 def test_a_set_that_is_not_there_is_left_out_by_name(tmp_path, capsys):
-    lab = Lab(tmp_path)
-    assert lab.sets(("video", "largemovie")) == []
+    collection = Collection(tmp_path)
+    assert collection.sets(("video", "largemovie")) == []
     said = capsys.readouterr().err
     assert "Video is left out: there is no video.parquet" in said
-    lab.sets(("video",))
+    collection.sets(("video",))
     assert "Video" not in capsys.readouterr().err, "named once"
 
 
 def test_first_split_of_every_set_comes_first():
-    lab = Lab(None, is_quick=True, n_splits=2)
-    assert [seed for _, _, seed in by_seed(lab, ())] == [0, 1]
+    collection = Collection(None, is_quick=True, n_splits=2)
+    assert [seed for _, _, seed in by_seed(collection, ())] == [0, 1]
 
 
 def test_results_are_computed_once(tmp_path):
@@ -123,15 +124,20 @@ def test_what_cannot_be_done_is_said_and_leaves_no_line(tmp_path, capsys):
     assert not (tmp_path / "made.jsonl").exists()
 
 
-def test_measures_come_from_the_confusion_matrix():
+def test_a_line_keeps_measures_and_confusions():
     rng = np.random.default_rng(0)
     truth, answers = rng.integers(0, 4, 200), rng.integers(0, 4, 200)
-    counts = methods.confusion(truth, answers, 4)
-    np.testing.assert_array_equal(counts, confusion_matrix(truth, answers))
-    found = methods.measures(counts)
-    assert found["mae"] == pytest.approx(mean_absolute_error(truth, answers), abs=1e-5)
-    assert found["mse"] == pytest.approx(mean_squared_error(truth, answers), abs=1e-5)
-    assert found["accuracy"] == pytest.approx(np.mean(truth == answers), abs=1e-5)
+    nothing = np.empty((0, 1))
+    found = methods.judged(Data("made", nothing, np.array([0]), nothing, truth), answers)
+    assert list(found) == ["mae", "mse", "accuracy", "macro_mae", "confusion"]
+    assert found["mae"] == round(mean_absolute_error(truth, answers), 5)
+    assert found["mse"] == round(mean_squared_error(truth, answers), 5)
+    assert found["accuracy"] == round(accuracy_score(truth, answers), 5)
+    of_ranks = [mean_absolute_error(truth[truth == rank], answers[truth == rank]) for rank in range(4)]
+    assert found["macro_mae"] == round(float(np.mean(of_ranks)), 5)
+    # Of a line's confusions, by (true rank, answered rank), every measure can be computed again.
+    assert found["confusion"][1][3] == np.sum((truth == 1) & (answers == 3))
+    assert np.trace(found["confusion"]) / 200 == found["accuracy"]
 
 
 def test_one_against_one_is_what_scikit_learn_does():
@@ -268,9 +274,9 @@ def test_the_toy_set_shows_what_the_paper_shows():
 
 
 def test_linear_models_on_generated_reviews(tmp_path):
-    lab = Lab(None, is_quick=True, n_splits=2, only_sets=("generated",))
+    collection = Collection(None, is_quick=True, n_splits=2, only_sets=("generated",))
     notebook = Notebook(tmp_path)
-    n_done, n_all = carry_out(notebook, linear_models.jobs(lab, notebook))
+    n_done, n_all = carry_out(notebook, linear_models.jobs(collection, notebook))
     assert n_done == n_all == 2 * len(linear_models.METHODS)
     samples = collect(notebook.lines("linear_models"), "mae")
     means = {method: sample.mean for method, sample in samples["generated", "plain"].items()}
@@ -304,14 +310,14 @@ def test_a_page_is_drawn_from_lines(tmp_path):
     pytest.importorskip("matplotlib", reason="figures need matplotlib, of the extra paper")
     from experiments import page
 
-    lab = Lab(None, is_quick=True, n_splits=1, only_sets=("generated",))
+    collection = Collection(None, is_quick=True, n_splits=1, only_sets=("generated",))
     notebook = Notebook(tmp_path / "results")
-    carry_out(notebook, [*linear_models.jobs(lab, notebook), *decision_regions.jobs(lab, notebook)])
+    carry_out(notebook, [*linear_models.jobs(collection, notebook), *decision_regions.jobs(collection, notebook)])
     written = page.write(notebook, tmp_path)
     text = written.read_text(encoding="utf-8")
-    for picture in re.findall(r"\((figures/[\w-]+\.svg)\)", text):
-        assert (tmp_path / picture).exists()
-        assert (tmp_path / picture).with_suffix(".png").exists()
+    drawn = {path.relative_to(tmp_path).as_posix() for path in (tmp_path / "figures").iterdir()}
+    assert drawn == set(re.findall(r"\((figures/[\w-]+\.svg)\)", text)), "every figure is shown, and is there"
+    assert drawn
     assert "## Confusion matrices" in text
 
 
@@ -319,12 +325,12 @@ def test_original_files_are_read_where_there_is_no_parquet(tmp_path):
     lines = [f"{1 + n % 5}\t{'好' if n % 5 > 2 else '坏'} 评论 {n}" for n in range(60)] + ["5\t好 评论"] * 7
     (tmp_path / "DoctorQuality.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     pytest.importorskip("jieba", reason="Chinese words need jieba, of the extra paper")
-    lab = Lab(tmp_path)
-    assert lab.sets(("doctorquality",)) == ["doctorquality"]
+    collection = Collection(tmp_path)
+    assert collection.sets(("doctorquality",)) == ["doctorquality"]
     with pytest.warns(UserWarning, match="DoctorQuality.tsv holds 67 texts"):
-        rated = lab.load("doctorquality")
+        rated = collection.load("doctorquality")
     np.testing.assert_array_equal(np.bincount(rated.ranks), [12] * 5)  # balanced, as in the paper
-    assert lab.key("doctorquality", "plain", 0)["fingerprint"] == lab.fingerprint("doctorquality")
+    assert collection.key("doctorquality", "plain", 0)["fingerprint"] == collection.fingerprint("doctorquality")
 
 
 def test_lines_name_commits_of_this_history():

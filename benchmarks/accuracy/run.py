@@ -7,19 +7,22 @@ tokens themselves), settings chosen without the test rows. Times include the cho
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from benchmarks import data as data_sets
-from benchmarks.accuracy import fasttext_bigrams, liblinear, mord_at, rankplane, sklearn_logistic
-from benchmarks.accuracy.predictions import MEASURES, Predictions
-from benchmarks.common import Log, competitors, data_folder, each_set, options_parser, progress, read_lines
-from benchmarks.data import Data
+from benchmarks.accuracy.verdicts import judged, losses
+from benchmarks.common import Log, competitors, each_set, options_parser, read_lines
+from lab import data as data_sets
+from lab.competitors import fasttext, liblinear, logistic, mord, rankplane
+from lab.data import Data, data_folder
+from lab.display import progress
+from lab.measures import MEASURES
+from lab.predictions import Predictions
+from lab.results import Line
 
-MODULES: tuple[ModuleType, ...] = (rankplane, liblinear, sklearn_logistic, fasttext_bigrams, mord_at)
+MODULES: tuple[ModuleType, ...] = (rankplane, liblinear, logistic, fasttext, mord)
 SETS = [
     "treebank:default",
     "moviereview:default",
@@ -32,28 +35,6 @@ SETS = [
     "tripadvisor:default",
     "tripadvisor_250k:default",
 ]
-Line = dict[str, Any]
-
-
-def at_least_as_good(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, bool]:
-    """By measure; larger is better for accuracy, smaller for the errors."""
-    return {m: ours[m] >= theirs[m] if m == "accuracy" else ours[m] <= theirs[m] for m in MEASURES}
-
-
-def judged(lines: list[Line]) -> list[Line]:
-    """The lines of one data set with the column that compares each rival with our models, in each measure."""
-    ours = {line["competitor"]: line["measures"] for line in lines if line["competitor"] in rankplane.VARIANTS}
-    for line in lines:
-        is_rival = line["measures"] is not None and line["competitor"] not in rankplane.VARIANTS
-        line["ours_is_at_least_as_good"] = (
-            {name: at_least_as_good(found, line["measures"]) for name, found in ours.items()} if is_rival else None
-        )
-    return lines
-
-
-def losses(verdict: dict[str, dict[str, bool]] | None, name: str) -> list[str]:
-    """The measures in which a rival is better than our model of that name."""
-    return [m for m in MEASURES if verdict is not None and not verdict.get(name, {}).get(m, True)]
 
 
 def measure(data: Data, runs: dict[str, Callable[[Data], Predictions]]) -> list[Line]:
@@ -96,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="competitors whose name holds this; the others' last lines stay")
     options = parser.parse_args(arguments)
     folder = data_folder(options.data)
-    runs = competitors(MODULES, options.only, {mord_at: options.mord_limit})
+    runs = competitors(MODULES, options.only, {mord: options.mord_limit})
     log = Log("accuracy", not options.no_save)
     for data in each_set(options, data_sets):
         if folder is not None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import data as data_sets
 from benchmarks.accuracy.run import SETS
 from benchmarks.common import Log, each_set, options_parser
-from benchmarks.data import Data
+from lab import data as data_sets
+from lab.data import Data
 from rankplane import NPSVOR, CSearchCV
 
 COVERAGES = (0.8, 0.9, 0.95)

@@ -12,7 +12,10 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.common import Log, data_folder, processor_timed, progress
+from benchmarks.common import Log
+from lab.data import data_folder
+from lab.display import progress
+from lab.timing import processor_timed
 from rankplane import NPSVOR
 from rankplane.metrics import ranked_probability_score
 from rankplane.prediction import calibration

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from benchmarks import answers
-from benchmarks import data as data_sets
-from benchmarks.accuracy.predictions import MEASURES
 from benchmarks.accuracy.run import SETS
-from benchmarks.common import Log, each_set, options_parser, progress
-from benchmarks.data import Data
+from benchmarks.common import Log, each_set, options_parser
+from lab import data as data_sets
+from lab.data import Data
+from lab.display import progress
+from lab.measures import MEASURES, measures
 from rankplane import NPSVOR, SVC, Committee
 from rankplane.metrics import ranked_probability_score
 from rankplane.prediction import decisions
@@ -89,11 +89,11 @@ def rps(data: Data, ranks: Array, found: Array) -> float:
 
 def judge(data: Data, found: Array) -> dict[str, float]:
     likely = np.maximum(found[np.arange(len(found)), data.y_test], 1e-12)
-    measures = {"log_loss": float(-np.mean(np.log(likely))), "rps": rps(data, data.y_test, found)}
+    judged = {"log_loss": float(-np.mean(np.log(likely))), "rps": rps(data, data.y_test, found)}
     for name in MEASURES:
         answered = decisions.least_cost(found, decisions.cost_matrix(name, data.n_ranks))
-        measures[name] = answers.measures(answered, data.y_test)[name]
-    return measures
+        judged[name] = measures(answered, data.y_test)[name]
+    return judged
 
 
 def measure(data: Data) -> list[Line]:
@@ -114,7 +114,7 @@ def measure(data: Data) -> list[Line]:
             advance(f"{planes}, all rows")
             add(planes, 5, "rps", best, [c for c in CALIBRATORS if c != "cumulative" or planes.startswith("NPSVOR")])
             if planes == "NPSVOR":
-                by_ranker = min(path, key=lambda w: answers.measures(ordered(w.held_out), data.y)["mae"])
+                by_ranker = min(path, key=lambda w: measures(ordered(w.held_out), data.y)["mae"])
                 add(planes, 5, "MAE of the ranker", by_ranker)
             if planes in ("NPSVOR", "Committee"):
                 advance(f"{planes}, three folds")

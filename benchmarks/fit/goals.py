@@ -1,37 +1,12 @@
-"""The ratios that the package means to hold, computed from result lines, so that the console and the docs cannot
-differ.
-"""
+"""What fits mean to hold: ratios of times, threads and memory."""
 
-from dataclasses import dataclass
 from typing import Any
 
-Line = dict[str, Any]
+from benchmarks.goals import Goal, name_of, spread
+from lab.results import Line
+
 Lines = list[Line]
 LARGE = 1_000_000
-
-
-@dataclass(frozen=True)
-class Goal:
-    """A ratio of two best times (or sizes), and the bound it is held to; None where it is only reported."""
-
-    what: str
-    data: str
-    ratio: float
-    bound: float | None
-    is_upper: bool = False
-    spread: str = ""  # the range of the ratio within single rounds
-
-    @property
-    def verdict(self) -> str:
-        if self.bound is None:
-            return ""
-        is_held = self.ratio <= self.bound if self.is_upper else self.ratio >= self.bound
-        return ("yes" if is_held else "no") + f" ({'at most' if self.is_upper else 'at least'} {self.bound:g})"
-
-
-def spread(over: list[float], under: list[float]) -> str:
-    ratios = [a / b for a, b in zip(over, under, strict=False)]
-    return f"{min(ratios):.1f} to {max(ratios):.1f}" if len(ratios) > 1 else ""
 
 
 def fit_goals(lines: Lines) -> list[Goal]:
@@ -98,30 +73,3 @@ def memory_goals(lines: Lines) -> list[Goal]:
         )
         for line in lines
     ]
-
-
-def search_goals(lines: Lines) -> list[Goal]:
-    best = {line["competitor"]: line["best"] for line in lines if line["kind"] == "search"}
-    ours = best.get("rankplane CSearchCV, 2 threads")
-    rival = next((name for name in best if name.startswith("LIBLINEAR")), None)
-    if ours is None or rival is None:
-        return []
-    what = "Search of C, 2 threads: times faster than as many LIBLINEAR fits"
-    return [Goal(what, lines[0]["data"]["name"], best[rival] / ours, 40.0)]
-
-
-def text_goals(lines: Lines) -> list[Goal]:
-    return [
-        Goal(
-            "Vectorizing, paper preset, 2 threads: times faster than scikit-learn with PyStemmer",
-            line["data"],
-            line["times_faster_than_scikit_learn"],
-            15.0,
-        )
-        for line in lines
-        if line["competitor"] == "rankplane" and line["task"] == "paper"
-    ]
-
-
-def name_of(threads: int) -> str:
-    return "1 thread" if threads == 1 else f"{threads} threads"

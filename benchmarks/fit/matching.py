@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.data import Data
 from benchmarks.fit import rankplane
+from lab.data import Data
 
 FIRST_TOL = 0.1
 STEP = 0.75

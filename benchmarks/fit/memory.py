@@ -8,22 +8,22 @@ in which the columns are renumbered.
 """
 
 import argparse
-import ctypes
 import json
-import resource
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import data as data_sets
-from benchmarks.common import Log, console, data_folder, progress
-from benchmarks.data import ROOT, Data
+from benchmarks.common import Log, each_set, options_parser
 from benchmarks.fit import rankplane
+from lab import ROOT
+from lab import data as data_sets
+from lab.data import Data
+from lab.display import progress
+from lab.memory import peak_bytes, reset_peak
 
 LANE_WIDTHS = (1, 2, 4, 8, 16, 32)
 MEBIBYTE = 2**20
@@ -36,32 +36,6 @@ def necessary_bytes(data: Data) -> dict[str, int]:
     n_rows, n_columns = data.X.shape
     size = data.X.dtype.itemsize
     return {"weights": n_columns * width * size, "duals": n_rows * width * size, "indices": data.X.nnz * 4}
-
-
-def status_bytes(field: str) -> int | None:
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None
-
-
-def peak_bytes() -> int:
-    peak = status_bytes("VmHWM")
-    # Kilobytes on Linux, bytes on macOS.
-    return (
-        peak if peak is not None else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    )
-
-
-def reset_peak() -> None:
-    """Best effort: without it, memory that loading has touched and given back hides as much of the fit's."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
 
 
 def measure_here(kept: Path, n_jobs: int, tol: float) -> dict[str, Any]:
@@ -97,34 +71,23 @@ def measure_apart(kept: Path, n_jobs: int, tol: float) -> dict[str, Any]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.fit.memory", description=__doc__)
-    parser.add_argument("--data", help="folder of parquet files (default: ../shared/data if it is there)")
-    parser.add_argument("--sets", nargs="+", default=["synthetic"], help="data sets, as benchmarks/data.py names them")
-    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
+    parser = options_parser("benchmarks.fit.memory", __doc__, ["synthetic"])
     parser.add_argument("--here", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.here:
         kept, n_jobs, tol = options.here
         print(json.dumps(measure_here(Path(kept), int(n_jobs), float(tol))))
         return
-    folder = data_folder(options.data)
-
-    log = Log("memory")
+    log = Log("memory", not options.no_save)
     table = Table("data", "threads", "tol", "X", "W", "alpha", "indices", "peak beyond X", "ratio", title="NPSVOR fit, MiB")
-    for name in options.sets:
-        if reason := data_sets.why_not(name, folder):
-            console.print(reason)
-            continue
-        with console.status(f"{name}: loading, or making it for the first time"):
-            kept = data_sets.stored(name, folder)
-        with progress(name, len(SETTINGS)) as advance:
+    for kept in each_set(options, data_sets, data_sets.stored):
+        with progress(kept.name, len(SETTINGS)) as advance:
             for n_jobs, tol in SETTINGS:
                 advance(f"memory with {n_jobs} threads, tol={tol}")
                 line = measure_apart(kept, n_jobs, tol)
                 sizes = [f"{line[key] / MEBIBYTE:.1f}" for key in ("X", "weights", "duals", "indices", "peak")]
                 table.add_row(line["data"]["name"], str(n_jobs), str(tol), *sizes, f"{line['ratio']:.2f}")
-                if not options.no_save:
-                    log.write(**line)
+                log.write(**line)
     (Console() if sys.stdout.isatty() else Console(width=120)).print(table)
 
 

@@ -1,34 +1,16 @@
 """mord's LogisticAT: another model, a threshold model with the logistic loss, so its objective is compared with
-nobody's.
-
-It minimises by L-BFGS with full passes over X and takes minutes on wide data, hence a time limit. A fit that runs
-into it counts as "more than" the limit and has no predictions.
+nobody's. A fit that runs into the time limit counts as "more than" the limit and has no predictions.
 """
 
-import signal
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from benchmarks.common import timed
-from benchmarks.data import Data
 from benchmarks.fit.outcome import Outcome
+from lab.competitors.mord import missing
+from lab.data import Data
+from lab.timing import OutOfTimeError, timed, within
 
+__all__ = ["VARIANTS", "missing", "run"]
 VARIANTS: dict[str, dict[str, Any]] = {"mord LogisticAT": {}}
-Result = TypeVar("Result")
-
-
-class OutOfTimeError(Exception):
-    pass
-
-
-def missing() -> str | None:
-    try:
-        import mord  # noqa: F401
-    except ImportError:
-        return "mord is not installed"
-    if not hasattr(signal, "setitimer"):
-        return "its time limit needs a POSIX timer"
-    return None
 
 
 def run(data: Data, limit: float = 60.0) -> Outcome:
@@ -40,19 +22,3 @@ def run(data: Data, limit: float = 60.0) -> Outcome:
     except OutOfTimeError:
         return Outcome(limit, "logistic thresholds", note=f"given up after {limit:g} s")
     return Outcome(seconds, "logistic thresholds", predictions=estimator.predict(data.X_test))
-
-
-def within(limit: float, work: Callable[[], Result]) -> Result:
-    """Raises OutOfTimeError after ``limit`` seconds of processor time."""
-
-    def give_up(*_: Any) -> None:
-        raise OutOfTimeError
-
-    # scipy's minimiser calls back into Python for every function value, where the signal is noticed.
-    before = signal.signal(signal.SIGPROF, give_up)
-    signal.setitimer(signal.ITIMER_PROF, limit)
-    try:
-        return work()
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import answers
-from benchmarks.data import Data
+from lab.data import Data
+from lab.measures import measures
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Outcome:
         """Objective, gap and test measures, all from the weights."""
         found: dict[str, Any] = {}
         if self.predictions is not None:
-            found |= answers.measures(self.predictions, data.y_test)
+            found |= measures(self.predictions, data.y_test)
         if self.weights is not None:
             found["primal"] = float(answers.primal(self.model, data.X, data.y, data.n_ranks, self.weights).sum())
             if self.dual_objective is not None:

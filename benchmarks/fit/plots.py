@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import console
+from lab.display import console
 
 Lines = list[dict[str, Any]]
 AXES = {

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks import answers
-from benchmarks.common import timed
-from benchmarks.data import Data
 from benchmarks.fit.outcome import Outcome
+from lab.data import Data
+from lab.timing import timed
 from rankplane import NPSVOR, SVC, SVR
 
 MODELS = {"npsvor": NPSVOR, "svc": SVC, "svr": SVR}

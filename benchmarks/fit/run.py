@@ -15,13 +15,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import data as data_sets
-from benchmarks.common import Log, competitors, console, each_set, options_parser, progress, take_turns
-from benchmarks.data import Data
-from benchmarks.fit import goals, liblinear, matching, mord_at, rankplane, sklearn_svc, sklearn_svr, textbook
+from benchmarks.common import Log, competitors, each_set, options_parser
+from benchmarks.fit import goals, liblinear, matching, mord_at, rankplane, sklearn_linear, textbook
 from benchmarks.fit.outcome import Outcome
+from benchmarks.goals import name_of
+from lab import data as data_sets
+from lab.data import Data
+from lab.display import console, progress
+from lab.timing import take_turns
 
-MODULES: tuple[ModuleType, ...] = (rankplane, textbook, liblinear, sklearn_svc, sklearn_svr, mord_at)
+MODULES: tuple[ModuleType, ...] = (rankplane, textbook, liblinear, sklearn_linear, mord_at)
 MAX_EXCESS = 0.1
 REFERENCE_TOL = 0.01
 Run = Callable[[Data], Outcome]
@@ -63,7 +66,7 @@ def measure(data: Data, runs: dict[str, Run], n_rounds: int, budget: float) -> l
             tol = matching.FIRST_TOL
             for n_jobs in (1, 2):
                 tol = matching.matched_tol(data, rival, rival_check, n_jobs, tol, advance.describe)
-                name = f"rankplane {rival.model.upper()}, {goals.name_of(n_jobs)}"
+                name = f"rankplane {rival.model.upper()}, {name_of(n_jobs)}"
                 if tol != matching.FIRST_TOL:
                     name += f", as good as {rival.name}"
                     runs[name] = partial(rankplane.run, model=rival.model, n_jobs=n_jobs, tol=tol)

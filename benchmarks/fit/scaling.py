@@ -5,8 +5,6 @@ against one on both feature sets of each. One value of a series after another, t
 then bends no curve.
 """
 
-import argparse
-import os
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -14,11 +12,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import data as data_sets
-from benchmarks import text
-from benchmarks.common import Log, console, data_folder, take_turns
-from benchmarks.data import Data, make_synthetic
+from benchmarks.common import Log, each_set, options_parser
 from benchmarks.fit import rankplane
+from lab import data as data_sets
+from lab import text
+from lab.data import Data, make_synthetic
+from lab.display import console
+from lab.results import Line, n_cores
+from lab.timing import take_turns
 
 # Rows, columns, ranks, entries per row: the point at which the series meet, and a small one for a quick look.
 FULL = (40_000, 200_000, 8, 80)
@@ -29,10 +30,6 @@ COLUMN_FACTORS = (0.05, 0.25, 1, 2.5, 5)
 RANKS = (2, 4, 5, 8, 9, 16, 17, 32, 33, 64)
 SAMPLES = (0.125, 0.25, 0.5, 1.0)
 TIGHT_TOL = 0.01
-
-
-def n_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def thread_counts() -> list[int]:
@@ -47,7 +44,7 @@ def synthetic(shape: Iterable[float]) -> Data:
     return make_synthetic("x".join(str(round(number)) for number in shape))
 
 
-def series(kind: str, points: dict[float, tuple[Data, dict[str, Any]]], n_rounds: int, title: str) -> dict[str, Any]:
+def series(kind: str, points: dict[float, tuple[Data, dict[str, Any]]], n_rounds: int, title: str) -> Line:
     """Times of NPSVOR fits, one per point: a number on the axis, the data and the options of the fit."""
     sweeps: dict[str, list[int]] = {}
 
@@ -71,7 +68,7 @@ def series(kind: str, points: dict[float, tuple[Data, dict[str, Any]]], n_rounds
     }
 
 
-def synthetic_series(base: tuple[int, ...], n_rounds: int) -> Iterable[dict[str, Any]]:
+def synthetic_series(base: tuple[int, ...], n_rounds: int) -> Iterable[Line]:
     rows, columns, ranks, entries = base
     one = {"n_jobs": 1}
     with console.status("making synthetic data"):
@@ -87,7 +84,8 @@ def synthetic_series(base: tuple[int, ...], n_rounds: int) -> Iterable[dict[str,
     yield series("threads", {n: (data, {"n_jobs": n}) for n in thread_counts()}, n_rounds, "threads")
 
 
-def series_of_set(name: str, data: Data, n_rounds: int) -> Iterable[dict[str, Any]]:
+def series_of_set(data: Data, n_rounds: int) -> Iterable[Line]:
+    name = data.name
     if not name.endswith(":keep"):
         samples = {round(data.X.shape[0] * share): data.head(round(data.X.shape[0] * share)) for share in SAMPLES}
         points = {n_rows: (sample, {"n_jobs": 1}) for n_rows, sample in samples.items()}
@@ -98,7 +96,7 @@ def series_of_set(name: str, data: Data, n_rounds: int) -> Iterable[dict[str, An
         yield series(kind, points, 2 * n_rounds, f"{name}, threads, tol={tol:g}")
 
 
-def show(line: dict[str, Any]) -> None:
+def show(line: Line) -> None:
     table = Table(line["kind"], "best s", "sweeps", "ns per entry and sweep", title=f"{line['kind']}: {line['data']['name']}")
     for x, best, sweeps, entries in zip(line["x"], line["best"], line["sweeps"], line["entries"], strict=True):
         table.add_row(f"{x:,.0f}", f"{best:.3f}", str(sweeps), f"{best / sweeps / entries * 1e9:.2f}")
@@ -106,32 +104,23 @@ def show(line: dict[str, Any]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks.fit.scaling", description=__doc__)
-    parser.add_argument("--data", help="folder of parquet files (default: ../shared/data if it is there)")
-    parser.add_argument("--sets", nargs="*", default=[], help="parquet sets, each taken with both feature sets")
+    parser = options_parser("benchmarks.fit.scaling", __doc__, [])
     parser.add_argument("--rounds", type=int, default=5, help="best of so many")
     parser.add_argument("--quick", action="store_true", help="small synthetic data")
     parser.add_argument("--no-synthetic", action="store_true", help="only the sets")
-    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
     options = parser.parse_args(arguments)
-    folder = data_folder(options.data)
-    log = Log("scaling")
+    log = Log("scaling", not options.no_save)
 
-    def keep(lines: Iterable[dict[str, Any]]) -> None:
+    def keep(lines: Iterable[Line]) -> None:
         for line in lines:
             show(line)
-            if not options.no_save:
-                log.write(**line)
+            log.write(**line)
 
     if not options.no_synthetic:
         keep(synthetic_series(QUICK if options.quick else FULL, options.rounds))
-    for name in (f"{base}:{features}" for base in options.sets for features in text.FEATURES):
-        if reason := data_sets.why_not(name, folder):
-            console.print(reason)
-            continue
-        with console.status(f"{name}: loading, or making it for the first time"):
-            data = data_sets.load(name, folder)
-        keep(series_of_set(name, data, options.rounds))
+    options.sets = [f"{base}:{features}" for base in options.sets for features in text.FEATURES]
+    for data in each_set(options, data_sets):
+        keep(series_of_set(data, options.rounds))
 
 
 if __name__ == "__main__":

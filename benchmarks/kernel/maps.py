@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.common import Log, each_set, options_parser, processor_timed
+from benchmarks.common import Log, each_set, options_parser
 from benchmarks.kernel import sets
+from lab.timing import processor_timed
 from rankplane import NPSVOR
 
 C = 10.0

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks import answers
 from benchmarks.kernel.sets import KernelData
+from lab.measures import measures
 
 C = 1.0
 EPSILON = 0.1
@@ -46,7 +46,7 @@ class Outcome:
     def check(self, data: KernelData, K: Array | None) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if self.predictions is not None:
-            found |= answers.measures(self.predictions, data.y_test)
+            found |= measures(self.predictions, data.y_test)
         if self.planes is not None and K is not None:
             found["primal"] = primal(self.problem, data, self.planes, K)
         return found

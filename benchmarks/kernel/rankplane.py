@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import timed
 from benchmarks.kernel.outcome import EPSILON, C, Outcome, Plane
 from benchmarks.kernel.sets import KernelData
+from lab.timing import timed
 from rankplane import NPSVOR, SVC, SVOR, SVR, RedSVM
 
 

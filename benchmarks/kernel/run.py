@@ -9,10 +9,12 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from benchmarks.common import Log, competitors, console, each_set, options_parser, progress, take_turns
+from benchmarks.common import Log, competitors, each_set, options_parser
 from benchmarks.kernel import rankplane, sets, sklearn_svc, sklearn_svr, skordinal_redsvm, skordinal_svor
 from benchmarks.kernel.outcome import Outcome, kernel_matrix
 from benchmarks.kernel.sets import KernelData
+from lab.display import console, progress
+from lab.timing import take_turns
 
 MODULES: tuple[ModuleType, ...] = (rankplane, sklearn_svc, sklearn_svr, skordinal_svor, skordinal_redsvm)
 LIMITED = (skordinal_svor, skordinal_redsvm)

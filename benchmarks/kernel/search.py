@@ -13,9 +13,12 @@ import numpy as np
 from sklearn import svm
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.common import Log, console, data_folder, timed
+from benchmarks.common import Log
 from benchmarks.kernel import sets
 from benchmarks.kernel.sets import KernelData
+from lab.data import data_folder
+from lab.display import console
+from lab.timing import timed
 from rankplane import NPSVOR, SVC, CSearchCV
 
 GAMMAS = [2.0**k for k in range(-5, 4)]

@@ -10,42 +10,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from benchmarks import data as text_sets
-from benchmarks.data import TEST_SHARE
+from lab import data as text_sets
+from lab.data import TEST_SHARE, Data
 
 TABLES = ("winequality-red", "abalone_ord", "winequality-white", "kinematics")
 
 
-@dataclass(eq=False)
-class KernelData:
-    """Training and test rows, float64; ranks are numbered from 0."""
+@dataclass(eq=False, kw_only=True)
+class KernelData(Data):
+    """Rows in float64, of a table or sparse, and the gamma that everyone takes."""
 
-    name: str
-    X: Any
-    y: NDArray[np.int64]
-    X_test: Any
-    y_test: NDArray[np.int64]
     gamma: float
 
-    @property
-    def n_ranks(self) -> int:
-        return int(max(self.y.max(), self.y_test.max())) + 1
-
-    def head(self, n_rows: int) -> "KernelData":
-        return KernelData(f"{self.name}[:{n_rows}]", self.X[:n_rows], self.y[:n_rows], self.X_test, self.y_test, self.gamma)
-
     def describe(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "rows": int(self.X.shape[0]),
-            "columns": int(self.X.shape[1]),
-            "ranks": self.n_ranks,
-            "entries": int(self.X.nnz if sp.issparse(self.X) else self.X.size),
-            "test_rows": int(self.X_test.shape[0]),
-            "gamma": self.gamma,
-        }
+        return super().describe() | {"gamma": self.gamma}
 
 
 def why_not(name: str, folder: Path | None) -> str | None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import timed
 from benchmarks.kernel.outcome import C, Outcome, Plane
 from benchmarks.kernel.sets import KernelData
+from lab.timing import timed
 
 VARIANTS: dict[str, dict[str, Any]] = {"scikit-learn SVC, rank by rank": {}}
 

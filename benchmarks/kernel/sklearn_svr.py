@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import timed
 from benchmarks.kernel.outcome import EPSILON, C, Outcome, Plane
 from benchmarks.kernel.sets import KernelData
 from benchmarks.kernel.sklearn_svc import as_array
+from lab.timing import timed
 
 VARIANTS: dict[str, dict[str, Any]] = {"scikit-learn SVR": {}}
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from benchmarks.common import timed
 from benchmarks.kernel.limited import fit_within
 from benchmarks.kernel.outcome import C, Outcome
 from benchmarks.kernel.sets import KernelData
 from benchmarks.kernel.skordinal_svor import missing
+from lab.timing import timed
 
 VARIANTS: dict[str, dict[str, Any]] = {"skordinal REDSVM": {}}
 

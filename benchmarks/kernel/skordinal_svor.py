@@ -2,20 +2,17 @@
 
 from typing import Any
 
-from benchmarks.common import timed
 from benchmarks.kernel.limited import fit_within
 from benchmarks.kernel.outcome import C, Outcome
 from benchmarks.kernel.sets import KernelData
+from lab.competitors import not_installed
+from lab.timing import timed
 
 VARIANTS: dict[str, dict[str, Any]] = {"skordinal SVOR": {}}
 
 
 def missing() -> str | None:
-    try:
-        import skordinal  # noqa: F401
-    except ImportError:
-        return "skordinal is not installed"
-    return None
+    return not_installed("skordinal", "skordinal")
 
 
 def run(data: KernelData, limit: float) -> Outcome:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.data import Data
+from lab.data import Data
 
 CS = [2.0**k for k in range(-5, 6)]
 N_FOLDS = 5

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from benchmarks import answers
-from benchmarks.common import timed
-from benchmarks.data import Data
 from benchmarks.search.folds import CS, N_FOLDS, Searched, split
+from lab.data import Data
+from lab.measures import measures
+from lab.timing import timed
 from rankplane import NPSVOR, CSearchCV
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -29,7 +29,7 @@ def separate_fits(data: Data, C: float, tol: float) -> float:
     found = []
     for train, test in split(data):
         model = NPSVOR(C=C, tol=tol, ranks=range(data.n_ranks), n_jobs=1).fit(data.X[train], data.y[train])
-        found.append(answers.measures(model.predict(data.X[test]), data.y[test])["mae"])
+        found.append(measures(model.predict(data.X[test]), data.y[test])["mae"])
     return sum(found) / len(found)
 
 

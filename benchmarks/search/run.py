@@ -8,11 +8,13 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from benchmarks import data as data_sets
-from benchmarks.common import Log, console, each_set, options_parser, take_turns
-from benchmarks.data import Data
+from benchmarks.common import Log, each_set, options_parser
 from benchmarks.search import liblinear, rankplane, sklearn_grid
 from benchmarks.search.folds import Searched
+from lab import data as data_sets
+from lab.data import Data
+from lab.display import console
+from lab.timing import take_turns
 
 RIVALS: tuple[ModuleType, ...] = (liblinear, sklearn_grid)
 CHECKED = (0.25, 1.0)

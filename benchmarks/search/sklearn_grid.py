@@ -3,9 +3,9 @@
 import warnings
 from typing import Any
 
-from benchmarks.common import timed
-from benchmarks.data import Data
 from benchmarks.search.folds import CS, Searched, fold_by_fold
+from lab.data import Data
+from lab.timing import timed
 
 VARIANTS: dict[str, dict[str, Any]] = {"scikit-learn GridSearchCV(LinearSVC)": {}}
 

@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.common import Log, data_folder
-from benchmarks.fit.memory import peak_bytes, reset_peak
+from benchmarks.common import Log
+from lab.data import data_folder
+from lab.memory import peak_bytes, reset_peak
 from rankplane.text import TextVectorizer
 
 CASES: dict[str, dict[str, Any]] = {
@@ -58,19 +59,21 @@ def measure(path: Path, case: str, source: str) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        "benchmarks.vectorize.memory", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data")
     parser.add_argument("--sets", nargs="+", default=["tripadvisor_250k"])
     parser.add_argument("--one", nargs=2, metavar=("CASE", "SOURCE"), help="measure this in the running process")
-    arguments = parser.parse_args()
-    folder = data_folder(arguments.data)
+    options = parser.parse_args(arguments)
+    folder = data_folder(options.data)
     if folder is None:
         raise SystemExit("benchmarks: --data must be a folder of parquet files.")
     log = Log("vectorize")
-    for name in arguments.sets:
-        if arguments.one:
-            print(json.dumps(measure(folder / f"{name}.parquet", *arguments.one)))
+    for name in options.sets:
+        if options.one:
+            print(json.dumps(measure(folder / f"{name}.parquet", *options.one)))
             continue
         for case in CASES:
             for source in SOURCES:

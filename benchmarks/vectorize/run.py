@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Log, data_folder, take_turns, timed
+from benchmarks.common import Log
 from benchmarks.vectorize.tasks import TASKS, Task, read_texts
+from lab.data import data_folder
+from lab.timing import take_turns, timed
 
 REFERENCE = "scikit_learn"
 COMPETITORS = ("rankplane", REFERENCE, "lenlp")
@@ -68,8 +70,10 @@ class Contest:
         return sum(len(text.encode("utf-8", "surrogatepass")) for text in self.timed) / 1e6
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        "benchmarks.vectorize.run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", help="folder of parquet files with a column `text`")
     parser.add_argument("--sets", nargs="+", default=["largemovie", "douban", "tripadvisor_250k"])
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
@@ -78,20 +82,20 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=60.0, help="seconds after which a competitor sits out")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--documents", type=int, default=None, help="only the first so many")
-    arguments = parser.parse_args()
-    folder = data_folder(arguments.data)
+    options = parser.parse_args(arguments)
+    folder = data_folder(options.data)
     if folder is None:
         raise SystemExit("benchmarks: --data must be a folder of parquet files.")
     # The reference goes first, so that every other answer can be compared.
-    names = [REFERENCE, *(name for name in arguments.competitors if name != REFERENCE)]
+    names = [REFERENCE, *(name for name in options.competitors if name != REFERENCE)]
     modules = {name: importlib.import_module(f"benchmarks.vectorize.{name}") for name in names}
     log = Log("vectorize")
-    for data in arguments.sets:
-        texts = read_texts(folder, data, arguments.documents)
-        for task in (TASKS[name] for name in arguments.tasks):
-            contest = Contest(task, texts, arguments.threads)
+    for data in options.sets:
+        texts = read_texts(folder, data, options.documents)
+        for task in (TASKS[name] for name in options.tasks):
+            contest = Contest(task, texts, options.threads)
             runs = {name: partial(contest.run, name, module) for name, module in modules.items() if contest.can(module)}
-            seconds = take_turns(runs, arguments.rounds, arguments.budget, f"{data}, {task.name}")
+            seconds = take_turns(runs, options.rounds, options.budget, f"{data}, {task.name}")
             for name, own in seconds.items():
                 speed = contest.n_megabytes() / min(own)
                 ratio = min(seconds[REFERENCE]) / min(own)
@@ -100,7 +104,7 @@ def main() -> None:
                     task=task.name,
                     competitor=name,
                     n_documents=len(texts),
-                    n_threads=arguments.threads,
+                    n_threads=options.threads,
                     seconds=min(own),
                     all_seconds=own,
                     megabytes_per_second=round(speed, 1),

@@ -9,21 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.accuracy.predictions import Array, Part, Predictions, Ranks, decoded, tuned
-from benchmarks.common import processor_timed
-from benchmarks.data import Data
-from benchmarks.text import TOKEN
+from lab.competitors import not_installed
+from lab.data import Data
+from lab.measures import Array
+from lab.predictions import Part, Predictions, Ranks, decoded, tuned
+from lab.text import TOKEN
+from lab.timing import processor_timed
 
 PATHS = {"rate 0.1, epochs": [5.0, 10.0], "rate 0.5, epochs": [5.0, 10.0]}
 VARIANTS: dict[str, dict[str, Any]] = {"fastText, bigrams": {}}
 
 
 def missing() -> str | None:
-    try:
-        import fasttext  # noqa: F401
-    except ImportError:
-        return "fastText (fasttext-wheel) is not installed"
-    return None
+    return not_installed("fasttext", "fastText (fasttext-wheel)")
 
 
 def run(data: Data) -> Predictions:

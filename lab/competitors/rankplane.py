@@ -4,9 +4,10 @@ search, the decision of least expected cost for each measure.
 
 from typing import Any
 
-from benchmarks.accuracy.predictions import MEASURES, Predictions
-from benchmarks.common import processor_timed
-from benchmarks.data import Data
+from lab.data import Data
+from lab.measures import MEASURES
+from lab.predictions import Predictions
+from lab.timing import processor_timed
 from rankplane import NPSVOR, Committee, CSearchCV
 
 CS = [2.0**k for k in range(-5, 3)]

@@ -5,8 +5,9 @@ probabilities.
 import warnings
 from typing import Any
 
-from benchmarks.accuracy.predictions import Array, Part, Predictions, Ranks, decoded, tuned
-from benchmarks.data import Data
+from lab.data import Data
+from lab.measures import Array
+from lab.predictions import Part, Predictions, Ranks, decoded, tuned
 
 PATHS = {"C =": [4.0, 16.0]}
 VARIANTS: dict[str, dict[str, Any]] = {"scikit-learn LogisticRegression": {}}

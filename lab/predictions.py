@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks import answers
-from benchmarks.data import Data
+from lab.data import Data
+from lab.measures import MEASURES, Array, measures
 from rankplane.solver.folds import deal
 
-MEASURES = ("accuracy", "mae", "mse")
 MAX_EXTENSIONS = 5
-Array = NDArray[Any]
 Ranks = dict[str, Array]  # by measure
 
 
@@ -34,7 +31,7 @@ class Predictions:
     def measures(self, data: Data) -> dict[str, float] | None:
         if self.ranks is None:
             return None
-        return {measure: answers.measures(self.ranks[measure], data.y_test)[measure] for measure in MEASURES}
+        return {measure: measures(self.ranks[measure], data.y_test)[measure] for measure in MEASURES}
 
 
 def for_all(ranks: Array) -> Ranks:
@@ -99,7 +96,7 @@ def tuned(
             for value in values:
                 if (name, value) not in found:
                     ranks = fit(part, held_out, name, value)
-                    found[name, value] = {m: answers.measures(ranks[m], data.y[held_out])[m] for m in MEASURES}
+                    found[name, value] = {m: measures(ranks[m], data.y[held_out])[m] for m in MEASURES}
         best = {m: best_setting(found, m) for m in MEASURES}
         wanted = {(name, next_value(paths[name], value, factor)) for name, value in best.values()}
         wanted = {(name, value) for name, value in wanted if value is not None}

@@ -1,19 +1,26 @@
-"""mord's LogisticAT, alpha by a holdout, mode, median and rounded mean of its probabilities, within a time limit: it minimises by
-L-BFGS with full passes over X in double.
-Where the limit is too short for the choice, alpha is 1; where it is too short for that, there is no answer.
+"""mord's LogisticAT: a threshold model with the logistic loss. Alpha by a holdout; mode, median and rounded mean of its
+probabilities.
+
+It minimises by L-BFGS with full passes over X in double and takes minutes on wide data, hence a time limit. Where the limit is too
+short for the choice, alpha is 1; where it is too short for that, there is no answer.
 """
 
+import signal
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.accuracy.predictions import Array, Part, Predictions, Ranks, all_rows, decoded, tuned
-from benchmarks.common import processor_timed
-from benchmarks.data import Data
-from benchmarks.fit.mord_at import OutOfTimeError, missing, within
+from lab.competitors import not_installed
+from lab.data import Data
+from lab.measures import Array
+from lab.predictions import Part, Predictions, Ranks, all_rows, decoded, tuned
+from lab.timing import OutOfTimeError, processor_timed, within
 
-__all__ = ["VARIANTS", "missing", "run"]
 PATHS = {"alpha =": [0.25, 1.0]}
 VARIANTS: dict[str, dict[str, Any]] = {"mord LogisticAT": {}}
+
+
+def missing() -> str | None:
+    return not_installed("mord", "mord") or (None if hasattr(signal, "setitimer") else "its time limit needs a POSIX timer")
 
 
 def run(data: Data, limit: float) -> Predictions:

@@ -11,18 +11,18 @@ accuracy and are split so that nothing of a test row was seen in training: see `
 import hashlib
 import json
 import os
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, train_test_split
 
-from benchmarks import synthetic, text
+from lab import ROOT, synthetic, text
 
-ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_DATA = ROOT.parent / "shared" / "data"
 QUICK_SYNTHETIC = "20000x100000x8x80"
 TEST_SHARE = 0.3
@@ -50,10 +50,11 @@ class Data:
     def n_ranks(self) -> int:
         return int(max(self.y.max(), self.y_test.max())) + 1
 
-    def head(self, n_rows: int) -> "Data":
+    def head(self, n_rows: int) -> Self:
         """The same problem on fewer training rows. The split has shuffled them, so the first ones are a fair sample."""
         n_rows = min(n_rows, self.X.shape[0])
-        return Data(f"{self.name}[:{n_rows}]", self.X[:n_rows], self.y[:n_rows], self.X_test, self.y_test)
+        fewer = replace(self, name=f"{self.name}[:{n_rows}]", X=self.X[:n_rows], y=self.y[:n_rows])
+        return replace(fewer, groups=None, rows=None, rows_test=None, prepared={})
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -61,9 +62,19 @@ class Data:
             "rows": int(self.X.shape[0]),
             "columns": int(self.X.shape[1]),
             "ranks": self.n_ranks,
-            "entries": int(self.X.nnz),
+            "entries": int(self.X.nnz if sp.issparse(self.X) else self.X.size),
             "test_rows": int(self.X_test.shape[0]),
         }
+
+
+def data_folder(argument: str | None) -> Path | None:
+    """The folder that ``--data`` names, else the usual one, or None where there is none."""
+    if argument is not None:
+        folder = Path(argument)
+        if not folder.is_dir():
+            sys.exit(f"--data must be a folder. Got {argument!r}.")
+        return folder
+    return DEFAULT_DATA if DEFAULT_DATA.is_dir() else None
 
 
 def cache_folder() -> Path:

@@ -1,0 +1,43 @@
+"""The ratios that the package means to hold: each task computes its own from result lines, so that the console and the docs cannot
+differ.
+"""
+
+from dataclasses import dataclass
+
+from lab.tables import number, table
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A ratio of two best times (or sizes), and the bound it is held to; None where it is only reported."""
+
+    what: str
+    data: str
+    ratio: float
+    bound: float | None
+    is_upper: bool = False
+    spread: str = ""  # the range of the ratio within single rounds
+
+    @property
+    def verdict(self) -> str:
+        if self.bound is None:
+            return ""
+        is_held = self.ratio <= self.bound if self.is_upper else self.ratio >= self.bound
+        return ("yes" if is_held else "no") + f" ({'at most' if self.is_upper else 'at least'} {self.bound:g})"
+
+
+def spread(over: list[float], under: list[float]) -> str:
+    ratios = [a / b for a, b in zip(over, under, strict=False)]
+    return f"{min(ratios):.1f} to {max(ratios):.1f}" if len(ratios) > 1 else ""
+
+
+def name_of(threads: int) -> str:
+    return "1 thread" if threads == 1 else f"{threads} threads"
+
+
+def goal_section(found: list[Goal]) -> str:
+    rows = [(g.what, g.data, g.verdict, number(g.ratio, 2), g.spread) for g in found if g.bound is not None]
+    if not rows:
+        return ""
+    head = ("ratio of best times, or of sizes", "data", "held?", "measured", "by rounds")
+    return "## What we mean to hold\n\n" + table(head, rows, left=3)

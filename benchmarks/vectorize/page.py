@@ -1,0 +1,60 @@
+"""From documents to a matrix."""
+
+from pathlib import Path
+
+from benchmarks.common import read_lines
+from benchmarks.goals import Goal
+from benchmarks.layout import newest, origin
+from lab.results import Line
+from lab.tables import number, table
+
+INTRODUCTION = """## Text
+
+From documents in memory to a csr matrix, two threads for whoever has them, best of several turns. *matrix*: whether columns,
+entries and values are those of scikit-learn's `TfidfVectorizer`; *paper* is bigrams with stop words dropped and stems, for
+scikit-learn with PyStemmer, `min_df=3`, `max_df=0.5`; *transform* is of documents not seen before.
+"""
+
+
+def shown() -> list[list[Line]]:
+    """Those of memory are lines too, but compare nobody."""
+    return newest([line for line in read_lines("vectorize") if "competitor" in line], lambda line: (line["data"], line["task"]))
+
+
+def held() -> list[Goal]:
+    return [goal for run in shown() for goal in text_goals(run)]
+
+
+def text_goals(lines: list[Line]) -> list[Goal]:
+    return [
+        Goal(
+            "Vectorizing, paper preset, 2 threads: times faster than scikit-learn with PyStemmer",
+            line["data"],
+            line["times_faster_than_scikit_learn"],
+            15.0,
+        )
+        for line in lines
+        if line["competitor"] == "rankplane" and line["task"] == "paper"
+    ]
+
+
+def section(folder: Path) -> str:
+    """Vectorizers by data set and task."""
+    runs = shown()
+    if not runs:
+        return ""
+    rows = [
+        (
+            line["data"],
+            line["task"],
+            line["competitor"].replace("scikit_learn", "scikit-learn"),
+            "same" if line["is_same_answer"] else "another",
+            number(line["seconds"]),
+            number(line["megabytes_per_second"], 1),
+            number(line["times_faster_than_scikit_learn"], 1),
+        )
+        for lines in runs
+        for line in sorted(lines, key=lambda line: line["seconds"])
+    ]
+    head = ("texts", "task", "vectorizer", "matrix", "seconds", "MB/s", "times faster than scikit-learn")
+    return f"{INTRODUCTION}\n{origin(runs[-1][-1])}.\n\n{table(head, rows, left=4)}"
