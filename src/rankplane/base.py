@@ -250,7 +250,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         numbers = validation.rank_numbers(labels, order)
         if len(np.unique(numbers)) < 2:
             raise ValueError(
-                f"y must contain at least two different ranks; a model can't be fitted to one class. Got only {order[numbers[0]]!r}."
+                f"y must contain at least two different ranks; a model can't learn from one class. Got only {order[numbers[0]]!r}."
             )
         if self._decides_by_cost:
             decisions.cost_matrix(self.decision, len(order))
