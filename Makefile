@@ -41,12 +41,13 @@ paper: $(DONE)/package $(DONE)/paper ## Reproduce the paper, going on where the 
 paper-quick: $(DONE)/package $(DONE)/paper ## The same on a few small samples, into build/paper-quick
 	@$(BIN)/python -m experiments $(if $(DATA),--data $(DATA)) --quick $(PAPER_ARGS)
 
-lint: $(DONE)/run $(DONE)/lint ## Check style, types, layers, and warnings of the C++ compiler
+lint: $(DONE)/package $(DONE)/lint ## Check style, types, layers, docstrings, and warnings of the C++ compiler
 	@$(BIN)/ruff check --quiet . && echo "ruff check: fine"
 	@$(BIN)/ruff format --quiet --check . && echo "ruff format: fine"
 	@$(BIN)/mypy --no-error-summary && echo "mypy: fine"
 	@mkdir -p build; PYTHONPATH=src $(BIN)/lint-imports --config .importlinter > build/import-linter.log 2>&1 \
 	  && echo "import-linter: fine" || { cat build/import-linter.log; exit 1; }
+	@$(BIN)/python .ci/docstrings.py && echo "numpydoc: fine"
 	@$(BIN)/clang-format --dry-run --Werror $(CXX_SOURCES) && echo "clang-format: fine"
 	@! git grep -nIwE 'TODO|FIXME' -- src tests lab benchmarks examples experiments docs && echo "unfinished notes: none"
 	@$(call cmake_build,lint,-DRANKPLANE_WERROR=ON -DRANKPLANE_BINDINGS=ON -DRANKPLANE_CORE_TESTS=ON \

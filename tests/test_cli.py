@@ -88,7 +88,7 @@ def test_train_tells_the_story(reviews, tmp_path, capsys):
         "macro MAE",
         "majority",
         "median",
-        "Most telling",
+        "Most important features",
         "Written",
     ):
         assert word in story

@@ -43,9 +43,9 @@ def test_names(ranked):
     assert shown <= set(names)
     frame = pd.DataFrame(X.toarray(), columns=names)
     assert NPSVOR().fit(frame, y).top_features()[0].up[0][0].startswith("word")
-    with pytest.raises(ValueError, match=r"feature_names must have one name per column, 30. Got 2."):
+    with pytest.raises(ValueError, match=r"feature_names must have one name per feature, 30. Got 2."):
         fitted.explain(X, ["a", "b"])
-    with pytest.raises(ValueError, match=r"top must be a whole number from 1 up. Got 0."):
+    with pytest.raises(ValueError, match=r"top must be a positive integer. Got 0."):
         fitted.explain(X, top=0)
 
 

@@ -106,10 +106,12 @@ def test_a_fitted_model_can_be_copied_and_cloned(curved):
 def test_what_needs_weights_says_so(curved):
     X, y = curved
     fitted = NPSVOR(kernel="rbf").fit(X, y)
-    with pytest.raises(AttributeError, match=r"coef_ needs a linear model: there are no weights of columns with kernel='rbf'."):
+    with pytest.raises(AttributeError, match=r"coef_ is only available with kernel='linear'\. Got kernel='rbf'\."):
         _ = fitted.coef_
     for ask in (fitted.explain, lambda X: fitted.top_features()):
-        with pytest.raises(ValueError, match=r"Explanations need .* a linear model\. This one has kernel='rbf'\."):
+        with pytest.raises(
+            ValueError, match=r"Explanations need feature weights, which only kernel='linear' has\. Got kernel='rbf'\."
+        ):
             ask(X)
 
 
@@ -119,7 +121,7 @@ def test_what_needs_weights_says_so(curved):
         ({"kernel": "cosine"}, "kernel must be one of 'linear', 'rbf', 'poly', 'sigmoid', 'precomputed'. Got 'cosine'."),
         ({"kernel": "rbf", "gamma": -1}, "gamma must be 'scale', 'auto' or a positive number. Got -1."),
         ({"kernel": "rbf", "gamma": "large"}, "gamma must be 'scale', 'auto' or a positive number. Got 'large'."),
-        ({"kernel": "poly", "degree": -2}, "degree must be a number that is not negative. Got -2."),
+        ({"kernel": "poly", "degree": -2}, "degree must be a non-negative number. Got -2."),
         ({"kernel": "poly", "coef0": float("nan")}, "coef0 must be a finite number. Got nan."),
         ({"kernel": "rbf", "cache_size": 0}, "cache_size must be a positive number. Got 0."),
         (

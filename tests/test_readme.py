@@ -23,11 +23,15 @@ def test_snippet_runs(code, capsys, tmp_path, monkeypatch):
     assert not re.search(r"\bcolumn \d", shown)
 
 
-@pytest.mark.parametrize("module", ["estimators", "search", "tabular", "datasets"])
-def test_docstring_examples(module):
+EXAMPLES = ["datasets", "estimators", "metrics", "modelfile", "prediction.decisions", "search", "tabular", "text.vectorizer"]
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
+def test_docstring_examples(module, tmp_path, monkeypatch):
     import doctest
     import importlib
 
+    monkeypatch.chdir(tmp_path)
     failed, attempted = doctest.testmod(importlib.import_module(f"rankplane.{module}"))
     assert attempted > 0
     assert failed == 0

@@ -214,7 +214,7 @@ def test_probabilities_fit_the_planes():
         ({"scoring": "luck"}, r"scoring must be one of 'mae', .* Got 'luck'."),
         ({"cv": 1}, r"cv must be a splitter or a number of folds from 2 to the number of rows, 120. Got 1."),
         ({"refit": "yes"}, r"refit must be True or False. Got 'yes'."),
-        ({"estimator": NPSVOR(epsilon=-1)}, r"epsilon must be a number that is not negative. Got -1."),
+        ({"estimator": NPSVOR(epsilon=-1)}, r"epsilon must be a non-negative number. Got -1."),
     ],
 )
 def test_bad_arguments_are_refused(ranked, arguments, message):

@@ -93,7 +93,7 @@ def has_probability(estimator: Any) -> None:
 
 @dataclass(eq=False, repr=False)
 class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What the models share: parameters, checks, labels, the solve, scores."""
+    """Base class of the models: parameters, checks, labels, the solve, scores."""
 
     C: float = 1.0
     loss: tables.Loss = "hinge"
@@ -194,16 +194,12 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return not (isinstance(self.kernel, str) and self.kernel == "linear")
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the planes.
+        """Fit the model.
 
-        Parameters
-        ----------
-        X : csr, csc or coo matrix, array or data frame of shape (n_rows, n_columns)
-            float32 is solved in float32, all else in float64.
-        y : array of shape (n_rows,)
-            Labels; see ``ranks``.
-        sample_weight : array of shape (n_rows,), optional
-            Factors on ``C``, and how much a row counts where probabilities are calibrated. A row of weight 0 is as good as absent.
+        Returns
+        -------
+        object
+            The fitted model.
         """
         self._forget()
         problem = self._prepare(X, y, sample_weight)
@@ -254,7 +250,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         numbers = validation.rank_numbers(labels, order)
         if len(np.unique(numbers)) < 2:
             raise ValueError(
-                f"y must hold at least two different ranks; a model can't be trained on one class. Got only {order[numbers[0]]!r}."
+                f"y must contain at least two different ranks; a model can't learn from one class. Got only {order[numbers[0]]!r}."
             )
         if self._decides_by_cost:
             decisions.cost_matrix(self.decision, len(order))
@@ -311,7 +307,13 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.conformity_ = np.concatenate(conformity)
 
     def plane_scores(self, X: Any) -> NDArray[Any]:
-        """Signed scores, shape (n_rows, n_planes): zero on a plane, positive above it."""
+        """Compute the score of each sample on each plane.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_planes)
+            Signed scores: zero on a plane, positive above it. For threshold models, one score per boundary.
+        """
         check_is_fitted(self)
         X = self._check_rows(X, is_fit=False)
         n_threads = validation.check_n_jobs(self.n_jobs)
@@ -330,7 +332,13 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return kernel_scores(support, X.astype(support.rows.dtype, copy=False), self.dual_coef_.T, n_threads)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The rank of each row, by ``decision``."""
+        """Predict the rank of each sample.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted labels, chosen as the parameter ``decision`` says.
+        """
         check_is_fitted(self)
         return np.asarray(self.classes_[self._answers(self.plane_scores(X))])
 
@@ -348,10 +356,16 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.calibrator_.probabilities(plane_scores) @ decisions.cost_matrix(self.decision, len(self.classes_))
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """How each row leans to every rank, shape (n_rows, n_ranks), largest for the predicted one: minus the expected cost of an
-        answer, or with ``decision="ranker"`` minus the scores of the boundaries between it and the predicted one.
+        """Compute a confidence score for each rank.
 
-        With two ranks a single column that is positive for the higher one, as scikit-learn has it.
+        The score is minus the expected cost of predicting the rank or, with ``decision='ranker'``, minus the sum of the scores of
+        the boundaries between it and the predicted rank.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_ranks) or (n_samples,)
+            Confidence scores, highest for the predicted rank. With two ranks a single score, positive for the higher one, as in
+            scikit-learn.
         """
         check_is_fitted(self)
         found = self.plane_scores(X)
@@ -362,40 +376,74 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @only_if(has_probability)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the ranks, shape (n_rows, n_ranks), columns in rank order. Needs ``probability=True``."""
+        """Predict the probability of each rank.
+
+        Only available with ``probability=True``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_ranks)
+            Calibrated probabilities, with ranks in the order of ``classes_``.
+        """
         check_is_fitted(self)
         return self.calibrator_.probabilities(self.plane_scores(X))
 
     @only_if(has_probability)
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
-        """Sets of neighbouring ranks that hold the true one with the asked probability. Needs ``probability=True``.
+        """Predict sets of neighbouring ranks that contain the true rank with a given probability.
 
-        Conformal prediction: ranks enter a row's set from the most likely outwards, up to the mass of probability at which the
-        asked share of held-out training rows had their true rank in. The promise holds for rows like the training rows, to the
-        extent that planes of all rows score new rows as planes of the folds scored held-out ones.
+        Only available with ``probability=True``.
 
         Returns
         -------
-        ndarray of bool, shape (n_rows, n_ranks)
-            ``rankplane.prediction.decisions.set_in_words`` turns it into intervals such as "3-4".
+        ndarray of bool of shape (n_samples, n_ranks)
+            True for the ranks in each set, which is never empty.
+
+        See Also
+        --------
+        rankplane.set_in_words : Format the sets as intervals such as "3-4".
+
+        Notes
+        -----
+        Sets are found by conformal prediction [1]_: starting at the most likely rank, neighbours are added until the set has as
+        much probability as was needed to cover the true rank of the requested share of held-out training samples. The coverage
+        holds for samples like those, as far as the final planes score new samples as the planes of the folds scored them.
+
+        References
+        ----------
+        .. [1] Romano, Sesia and Candes, "Classification with Valid and Adaptive Coverage", NeurIPS 2020.
         """
         if isinstance(coverage, bool) or not isinstance(coverage, float) or not 0 < coverage < 1:
             raise ValueError(f"coverage must be a number between 0 and 1. Got {coverage!r}.")
         return decisions.rank_sets(self.predict_proba(X), decisions.conformal_threshold(self.conformity_, coverage))
 
     def boundary_planes(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Weights ``(n_columns, n_ranks - 1)`` and offsets of the boundaries between neighbouring ranks, positive above."""
+        """Compute the planes between neighbouring ranks.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_features, n_ranks - 1)
+            Feature weights of each boundary.
+        offsets : ndarray of shape (n_ranks - 1,)
+            Intercept of each boundary. Scores ``X @ weights + offsets`` are positive above a boundary.
+        """
         check_is_fitted(self)
         if self._has_kernel:
-            raise ValueError(f"Explanations need weights of columns, so a linear model. This one has kernel={self.kernel!r}.")
+            raise ValueError(f"Explanations need feature weights, which only kernel='linear' has. Got kernel={self.kernel!r}.")
         n_ranks = len(self.classes_)
         weights = self._boundaries(self.coef_.T, n_ranks, is_score=False)
         offsets = self._boundaries(self.intercept_[None], n_ranks, is_score=True)[0]
         return np.broadcast_to(weights, (len(weights), n_ranks - 1)), offsets
 
     def explain(self, X: Any, feature_names: Any = None, top: int = 10) -> list[Explanation]:
-        """Why each row lies above or below each boundary between neighbouring ranks: which columns push it up and down, by how
-        much.
+        """Explain on which side of each boundary samples lie, by the contributions of their features.
+
+        Only available with ``kernel='linear'``.
+
+        Returns
+        -------
+        list of Explanation
+            One explanation per sample, with the features that push it up and down at each boundary. ``print`` shows it as text.
         """
         check_is_fitted(self)
         rows = self._check_rows(np.atleast_2d(X) if isinstance(X, np.ndarray) else X, is_fit=False)
@@ -403,14 +451,22 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return explain_rows(rows, weights, offsets, self.classes_, self._names(feature_names), validation.check_count("top", top))
 
     def top_features(self, feature_names: Any = None, n: int = 10) -> list[TopFeatures]:
-        """For each boundary between neighbouring ranks, the columns of largest weight on either side."""
+        """List the features with the largest weights at each boundary between neighbouring ranks.
+
+        Only available with ``kernel='linear'``.
+
+        Returns
+        -------
+        list of TopFeatures
+            One entry per boundary, with the names and weights of the features that speak for the upper and the lower rank.
+        """
         names, n = self._names(feature_names), validation.check_count("n", n)
         return top_columns(self.boundary_planes()[0], self.classes_, names, n)
 
     def _names(self, feature_names: Any) -> Any:
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         if names is not None and len(names) != self.coef_.shape[1]:
-            raise ValueError(f"feature_names must have one name per column, {self.coef_.shape[1]}. Got {len(names)}.")
+            raise ValueError(f"feature_names must have one name per feature, {self.coef_.shape[1]}. Got {len(names)}.")
         return names
 
     def _check_rows(self, X: Any, is_fit: bool) -> Any:
@@ -426,7 +482,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
         if name == "coef_" and "dual_coef_" in self.__dict__:
-            raise AttributeError(f"coef_ needs a linear model: there are no weights of columns with kernel={self.kernel!r}.")
+            raise AttributeError(f"coef_ is only available with kernel='linear'. Got kernel={self.kernel!r}.")
         method = inspect.getattr_static(type(self), name, None)
         if isinstance(method, OnlyIf):
             method.check(self)

@@ -31,21 +31,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankplane.docstrings import documented
 from rankplane.files import replacing
+
+__all__ = ["RatedTexts", "load"]
 
 Pairs = Iterator[tuple[str, int]]
 
 
+@documented()
 @dataclass(frozen=True)
 class RatedTexts:
-    """Texts with their ranks."""
+    """A set of texts with their ranks.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set.
+    texts : list of str
+        The texts.
+    ranks : ndarray of shape (n_texts,)
+        Rank of each text.
+
+    See Also
+    --------
+    load : Load a set by its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane.datasets import RatedTexts
+    >>> RatedTexts("mine", ["bad", "good", "great"], np.array([1, 2, 2])).balanced().ranks.tolist()
+    [1, 2]
+    """
 
     name: str
     texts: list[str]
     ranks: NDArray[np.int64]
 
     def balanced(self, seed: int = 0) -> "RatedTexts":
-        """As many texts of every rank as the rarest has, drawn at random and in their order, as the paper has its sets."""
+        """Draw a random sample with equally many texts of every rank.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the sample.
+
+        Returns
+        -------
+        RatedTexts
+            As many texts of every rank as the rarest rank has, in their original order.
+        """
         rng = np.random.default_rng(seed)
         least = int(np.unique(self.ranks, return_counts=True)[1].min())
         of_rank = [rng.choice(np.flatnonzero(self.ranks == rank), least, replace=False) for rank in np.unique(self.ranks)]
@@ -341,24 +377,36 @@ SOURCES = {
 NAMES = (*SOURCES, "sentences", "generated")
 
 
+@documented()
 def load(name: str, data_home: str | os.PathLike[str] | None = None) -> RatedTexts:
     """Load a set of rated texts.
 
     Parameters
     ----------
     name : str
-        A set of the paper, read from its original files, which you download yourself; a missing one is named together with its
-        page: "amazonmp3", "video", "tablets", "mobilephone", "cameras", "tripadvisor", "doctorquality", "treebank",
-        "moviereview", "yelpreview", "largemovie", "electronics", "healthcare", "appsandroid" or "homekitchen". Or "sentences":
-        23,700 sentences that people rated (MIT licence), downloaded on first use. Or "generated": made-up reviews.
-    data_home : path, optional
-        Folder of the files; default ``$RANKPLANE_DATA``, or ``rankplane`` in the user's cache folder.
+        ``'sentences'`` are 23,700 sentences that people rated (MIT licence), downloaded on first use. ``'generated'`` are made-up
+        reviews. The sets of the paper are read from their original files, which you download yourself; the error for a missing
+        file says where from: ``'amazonmp3'``, ``'video'``, ``'tablets'``, ``'mobilephone'``, ``'cameras'``, ``'tripadvisor'``,
+        ``'doctorquality'``, ``'treebank'``, ``'moviereview'``, ``'yelpreview'``, ``'largemovie'``, ``'electronics'``,
+        ``'healthcare'``, ``'appsandroid'`` or ``'homekitchen'``.
+    data_home : str or os.PathLike
+        Folder of the files. If None, ``$RANKPLANE_DATA``, or else ``rankplane`` in the user's cache folder.
 
     Returns
     -------
     RatedTexts
-        ``texts`` and ``ranks``. Many of the paper's sets are samples with equally many texts of every rank: ``balanced()``
-        draws one.
+        The texts and their ranks. Many of the paper's sets are samples with equally many texts of every rank, which
+        ``balanced`` draws.
+
+    See Also
+    --------
+    RatedTexts : What is returned.
+
+    Examples
+    --------
+    >>> from rankplane import datasets
+    >>> len(datasets.load("generated").texts)
+    4000
     """
     folder = data_folder(data_home)
     if name == "generated":

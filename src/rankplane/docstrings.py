@@ -1,76 +1,256 @@
-"""What parameters and attributes of the models mean, each written once, and the decorator that puts it into their docstrings."""
+"""Descriptions that models share, each written once, and the decorators that put them and the defaults into docstrings.
+
+A docstring without a section "Parameters" gets one from a table; defaults are those of the signature, so they are never typed:
+``name : type`` becomes ``name : type, default=value``.
+"""
 
 import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar, cast, dataclass_transform
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
 
 Model = TypeVar("Model", bound=type)
+Documented = TypeVar("Documented", bound=Callable[..., Any])
+WIDTH = 100
 
-# One description per parameter, whichever models have it. `model` joins them with the defaults of the signature.
-PARAMETER_DOCS = {
-    "C": "Price of a violated demand, per row. Larger fits the training rows more closely.",
-    "C1": "Price for rows of a plane's own rank, instead of ``C``.",
-    "C2": "Price for rows of the other ranks, instead of ``C``.",
-    "epsilon": "How far from its target a score may be at no price.",
-    "loss": "``'hinge'`` charges violations linearly, ``'squared_hinge'`` by their square.",
-    "ranker": "How scores become ranks: ``'ordered'`` counts the boundaries ``f_k + f_{k+1} > 0``, ``'nearest'`` takes the plane "
-    "of smallest ``|f_k|``.",
-    "fit_intercept": "Give each plane a bias, penalised like the weight of a column of ones.",
-    "ranks": "The labels, lowest first. Needed for text labels, whose alphabetical order would mean nothing; numbers are sorted, "
-    "an ordered categorical brings its order. Ranks that do not occur in the training data are allowed.",
-    "class_weight": "Factors on ``C`` by label, or ``'balanced'`` for factors inversely proportional to frequency.",
-    "solver": "``'dcd2'`` has one dual variable per row and plane; ``'dcd1'``, the paper's Algorithm 1, splits those of a plane's "
-    "own rank in two. Same optimum; kept for comparison.",
-    "probability": "Also train planes on folds of the rows, in the same solve, and calibrate probabilities on held-out rows.",
-    "decision": "What ``predict`` answers with: ``'ranker'``, the rule of the model, or with ``probability=True`` the rank of "
-    "least expected cost: ``'mae'`` (median), ``'mse'`` (mean), ``'accuracy'`` (mode), or a matrix ``cost[true, answered]``.",
-    "tol": "A plane is done when the violations of a sweep sum to ``tol`` times those of the first sweep; with a kernel, when "
-    "its duality gap is at most ``tol**2`` times its objective.",
-    "max_iter": "Most sweeps over the data; with a kernel, as many steps as rows are a sweep.",
-    "shrinking": "Leave out rows that look settled, and look at them again before the end.",
-    "n_jobs": "Threads. The result depends on their number, but not on their timing: the same number gives the same bits.",
-    "random_state": "Seed of the order in which rows are visited. ``None`` is a fixed seed.",
-    "verbose": "1 shows a progress bar.",
-    "column_weight": "``'ranks'`` penalises columns less that tell the ranks apart, which predicts better from texts; or a factor "
-    "per column, by which X is multiplied. ``coef_`` is for X as it is given.",
-    "kernel": "``'linear'`` keeps weights and has no limit on rows; ``'rbf'``, ``'poly'``, ``'sigmoid'``, a callable of two sets "
-    "of rows that returns their kernel matrix, or ``'precomputed'``, where X is that matrix, keep training rows, as scikit-learn's "
-    "SVC does.",
-    "gamma": "Of ``'rbf'``, ``'poly'`` and ``'sigmoid'``: a number, ``'scale'`` for one over columns times variance of X, "
-    "``'auto'`` for one over columns.",
-    "degree": "Of ``'poly'``.",
-    "coef0": "What ``'poly'`` and ``'sigmoid'`` add to the inner product.",
-    "cache_size": "Megabytes for rows of the kernel matrix.",
+
+class Entry(NamedTuple):
+    """The type of a parameter or attribute, and what it means."""
+
+    type: str
+    description: str
+
+
+# One entry per parameter, for all models that have it. The default is that of the model's signature.
+PARAMETERS = {
+    "C": Entry(
+        "float",
+        "Inverse of the regularisation strength. Must be positive. Larger values fit the training samples more closely.",
+    ),
+    "loss": Entry(
+        "{'hinge', 'squared_hinge'}",
+        "How violations of the margin are penalised: ``'hinge'`` linearly, ``'squared_hinge'`` by their square.",
+    ),
+    "ranks": Entry(
+        "array-like of shape (n_ranks,)",
+        "The labels in order, lowest first. Required for text labels, unless they are an ordered categorical. Numbers are sorted "
+        "if None. May name ranks that do not occur in the training data.",
+    ),
+    "class_weight": Entry(
+        "dict or 'balanced'",
+        "Weight of each label, which multiplies ``C`` for its samples. ``'balanced'`` uses weights inversely proportional to the "
+        "label frequencies. If None, all labels have weight one.",
+    ),
+    "tol": Entry(
+        "float",
+        "Stopping tolerance. A plane has converged when the sum of its violations in a sweep is at most ``tol`` times that of the "
+        "first sweep; with a kernel, when its duality gap is at most ``tol**2`` times its objective.",
+    ),
+    "max_iter": Entry("int", "Maximum number of sweeps over the training data. With a kernel, one sweep is ``n_samples`` steps."),
+    "shrinking": Entry(
+        "bool", "Whether to skip samples that are unlikely to change. They are checked again before the solver stops."
+    ),
+    "probability": Entry(
+        "bool",
+        "Whether to enable ``predict_proba`` and ``predict_set``. Planes are then also trained on cross-validation folds, in the "
+        "same solve, and probabilities are calibrated on the held-out samples.",
+    ),
+    "decision": Entry(
+        "{'ranker', 'mae', 'mse', 'accuracy'} or array-like of shape (n_ranks, n_ranks)",
+        "How ``predict`` chooses a rank. ``'ranker'`` is the model's own rule. The others need ``probability=True`` and choose the "
+        "rank with the lowest expected cost: ``'mae'`` (the median), ``'mse'`` (the rank nearest to the mean), ``'accuracy'`` (the "
+        "most likely rank), or a matrix ``cost[true, predicted]``.",
+    ),
+    "n_jobs": Entry(
+        "int",
+        "Number of threads. None means 1, -1 all processors. Results are reproducible for a given number of threads, but may "
+        "differ slightly between numbers.",
+    ),
+    "random_state": Entry(
+        "int, RandomState or Generator", "Seed for the order in which samples are visited. None is a fixed seed."
+    ),
+    "verbose": Entry("int", "Set to 1 to show a progress bar."),
+    "column_weight": Entry(
+        "'ranks' or array-like of shape (n_features,)",
+        "Feature weights. Features with larger weights are regularised less. ``'ranks'`` learns them from how well each feature "
+        "separates the ranks, which improves predictions from texts. An array multiplies the columns of X; ``coef_`` applies to "
+        "the original X.",
+    ),
+    "kernel": Entry(
+        "{'linear', 'rbf', 'poly', 'sigmoid', 'precomputed'} or callable",
+        "Kernel function. ``'linear'`` learns feature weights, from any number of samples; the others keep support vectors, as "
+        ":class:`sklearn.svm.SVC` does. With ``'precomputed'``, X is the kernel matrix. A callable takes two sets of samples and "
+        "returns their kernel matrix.",
+    ),
+    "gamma": Entry(
+        "{'scale', 'auto'} or float",
+        "Coefficient of the kernels ``'rbf'``, ``'poly'`` and ``'sigmoid'``. ``'scale'`` is ``1 / (n_features * X.var())``, "
+        "``'auto'`` is ``1 / n_features``.",
+    ),
+    "degree": Entry("float", "Degree of the kernel ``'poly'``."),
+    "coef0": Entry("float", "Independent term of the kernels ``'poly'`` and ``'sigmoid'``."),
+    "cache_size": Entry("float", "Size of the kernel cache, in megabytes."),
+    "C1": Entry("float", "Like ``C``, for the samples of a plane's own rank. If None, ``C`` is used."),
+    "C2": Entry("float", "Like ``C``, for the samples of all other ranks. If None, ``C`` is used."),
+    "epsilon": Entry("float", "Half-width of the tube around the target value in which no loss is charged."),
+    "ranker": Entry(
+        "{'ordered', 'nearest'}",
+        "How scores become ranks. ``'ordered'`` counts the boundaries with ``f_k + f_{k+1} > 0``; ``'nearest'`` chooses the plane "
+        "with the smallest ``|f_k|``.",
+    ),
+    "fit_intercept": Entry(
+        "bool", "Whether planes have an intercept. It is regularised, like the weight of a feature that is always one."
+    ),
+    "solver": Entry(
+        "{'dcd2', 'dcd1'}",
+        "Dual coordinate descent with one dual variable per sample and plane (``'dcd2'``), or with two for the samples of a "
+        "plane's own rank (``'dcd1'``, Algorithm 1 of the paper). Both have the same optimum; ``'dcd1'`` is kept for comparison.",
+    ),
 }
-ATTRIBUTE_DOCS = """
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_ranks,)
-        The labels in rank order.
-    coef_ : ndarray of shape (n_planes, n_columns)
-        Weights; a single row for models with one direction. Linear models only.
-    support_, support_vectors_, dual_coef_ :
-        With a kernel, in place of weights: which training rows any plane rests on, these rows, and how much of each one's kernel
-        function every plane consists of, shape (n_planes, n_support). ``precomputed`` keeps no rows.
-    gamma_ : float
-        With a kernel that has one, the number that ``gamma`` stands for.
-    intercept_ : ndarray
-        One bias per plane; for threshold models, one per boundary.
-    calibrator_, conformity_ :
-        With ``probability=True``, what turns scores into probabilities, and what rank sets are cut by.
-    n_iter_, dual_objective_, duality_gap_, n_support_ : ndarray of shape (n_planes,)
-        Sweeps made; minimum of the dual, with the bias inside ``w``; how far at most the objective is from its optimum; rows whose
-        dual variable is not zero.
-"""
+
+# In the order in which they are listed. Every model may have each of them.
+ATTRIBUTES = {
+    "classes_": Entry("ndarray of shape (n_ranks,)", "The labels, in rank order."),
+    "coef_": Entry(
+        "ndarray of shape (n_planes, n_features)",
+        "Feature weights of each plane; a single row for models with one direction. Only with ``kernel='linear'``.",
+    ),
+    "intercept_": Entry("ndarray of shape (n_intercepts,)", "Intercept of each plane; for threshold models, of each boundary."),
+    "support_": Entry(
+        "ndarray of shape (n_support,)", "Indices of the support vectors of any plane. Only with a kernel other than ``'linear'``."
+    ),
+    "support_vectors_": Entry(
+        "ndarray or csr_matrix of shape (n_support, n_features)",
+        "The support vectors. Empty with ``kernel='precomputed'``. Only with a kernel other than ``'linear'``.",
+    ),
+    "dual_coef_": Entry(
+        "ndarray of shape (n_planes, n_support)",
+        "Coefficients of the support vectors. Only with a kernel other than ``'linear'``.",
+    ),
+    "gamma_": Entry("float", "The value of ``gamma`` that was used. Only with a kernel that has one."),
+    "n_iter_": Entry("ndarray of shape (n_planes,)", "Number of sweeps made."),
+    "dual_objective_": Entry("ndarray of shape (n_planes,)", "Value of the dual objective, which is minimised."),
+    "duality_gap_": Entry(
+        "ndarray of shape (n_planes,)", "Upper bound on the difference between the primal objective and its optimum."
+    ),
+    "n_support_": Entry("ndarray of shape (n_planes,)", "Number of support vectors of each plane."),
+    "calibrator_": Entry("object", "Maps scores to probabilities. Only with ``probability=True``."),
+    "conformity_": Entry(
+        "ndarray of shape (n_samples,)",
+        "Conformity scores of the held-out samples, which ``predict_set`` is based on. Only with ``probability=True``.",
+    ),
+    "n_features_in_": Entry("int", "Number of features seen during ``fit``."),
+    "feature_names_in_": Entry(
+        "ndarray of shape (n_features_in_,)", "Names of the features seen during ``fit``. Only if X had string column names."
+    ),
+}
+
+# Of the methods that models share.
+METHOD_PARAMETERS = {
+    "X": Entry(
+        "{array-like, sparse matrix} of shape (n_samples, n_features)",
+        "Samples. float32 data is processed in float32, all other types in float64. With ``kernel='precomputed'``, the kernel "
+        "matrix between these samples and the training samples.",
+    ),
+    "y": Entry(
+        "array-like of shape (n_samples,)",
+        "Labels: numbers, an ordered categorical, or any labels that the parameter ``ranks`` puts in order.",
+    ),
+    "sample_weight": Entry(
+        "array-like of shape (n_samples,)",
+        "Sample weights, which multiply ``C`` and also count in the calibration of probabilities. Samples with weight 0 are "
+        "ignored. If None, all samples have weight one.",
+    ),
+    "groups": Entry("array-like of shape (n_samples,)", "Group labels. All samples of a group are in the same fold."),
+    "coverage": Entry("float", "Probability with which a set should contain the true rank, between 0 and 1."),
+    "feature_names": Entry(
+        "array-like of shape (n_features,)",
+        "Names of the features. If None, ``feature_names_in_`` or else the column numbers are used.",
+    ),
+    "top": Entry("int", "Number of features to show in each direction, for each boundary."),
+    "n": Entry("int", "Number of features to list in each direction, for each boundary."),
+}
+
+SECTION = re.compile(r"^(?:Returns|Attributes|See Also|Notes|References|Examples)\n-+$", re.MULTILINE)
+PARAMETER_SECTION = re.compile(r"(?<=^Parameters\n----------\n).*?(?=\n\n\w|\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass_transform(kw_only_default=False)
 def model(cls: Model) -> Model:
     """Make a class with annotated defaults an estimator: an ``__init__`` that stores them, and a docstring that lists them."""
     cls = cast(Model, dataclass(eq=False, repr=False)(cls))
-    lines = ["", "    Parameters", "    ----------"]
-    for name, parameter in inspect.signature(cls).parameters.items():
-        lines += [f"    {name} : default={parameter.default!r}", f"        {PARAMETER_DOCS[name]}"]
-    summary, example = (cls.__doc__ or "").split("    Examples\n", 1)
-    cls.__doc__ = summary.rstrip() + "\n" + "\n".join(lines) + "\n" + ATTRIBUTE_DOCS + "\n    Examples\n" + example
-    return cls
+    cls.__doc__ = with_section(inspect.cleandoc(cls.__doc__ or ""), "Attributes", ATTRIBUTES)
+    return documented(PARAMETERS | METHOD_PARAMETERS)(cls)
+
+
+def documented(
+    table: Mapping[str, Entry] = MappingProxyType({}), *, methods_like: type | None = None
+) -> Callable[[Documented], Documented]:
+    """Complete the docstring of a function, or of a class and its public methods, from a table and the signature.
+
+    Methods without a docstring have that of ``methods_like``.
+    """
+
+    def complete(documented: Documented) -> Documented:
+        if isinstance(documented, type):
+            for name, holder in own_methods(documented):
+                # A method that is not always there is wrapped by an object that shows its docstring.
+                function = getattr(holder, "method", holder)
+                if function.__doc__ is None and methods_like is not None:
+                    function.__doc__ = getattr(methods_like, name).__doc__
+                holder.__doc__ = function.__doc__ = completed(function, table)
+        documented.__doc__ = completed(documented, table)
+        return documented
+
+    return complete
+
+
+def own_methods(cls: type) -> Iterator[tuple[str, Any]]:
+    """Public methods that the class, or a base of this package, defines."""
+    for base in cls.__mro__:
+        if base.__module__.split(".")[0] == __name__.split(".")[0]:
+            for name, value in vars(base).items():
+                if not name.startswith("_") and inspect.isfunction(getattr(value, "method", value)):
+                    yield name, value
+
+
+def completed(function: Callable[..., Any], table: Mapping[str, Entry]) -> str:
+    """The docstring, with its parameters and their defaults."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    parameters = {name: p.default for name, p in inspect.signature(function).parameters.items() if name != "self"}
+    if parameters and not PARAMETER_SECTION.search(text):
+        text = with_section(text, "Parameters", {name: table[name] for name in parameters if name in table})
+
+    def add_default(line: re.Match[str]) -> str:
+        default = parameters.get(line[1], inspect.Parameter.empty)
+        is_complete = default is inspect.Parameter.empty or ", default=" in line[0]
+        return line[0] if is_complete else f"{line[0]}, default={default!r}"
+
+    def add_defaults(lines: re.Match[str]) -> str:
+        return re.sub(r"^(\w+) : .*$", add_default, lines[0], flags=re.MULTILINE)
+
+    return PARAMETER_SECTION.sub(add_defaults, text, count=1)
+
+
+def with_section(text: str, title: str, entries: Mapping[str, Entry]) -> str:
+    """The docstring with a section in front of those that come after it."""
+    if not entries:
+        return text
+    lines = [title, "-" * len(title)]
+    for name, entry in entries.items():
+        lines += [f"{name} : {entry.type}", *wrapped(entry.description)]
+    following = SECTION.search(text)
+    at = len(text) if following is None else following.start()
+    before = text[:at].rstrip()
+    return "\n".join([before, "", *lines, "", text[at:]]).rstrip()
+
+
+def wrapped(description: str) -> list[str]:
+    # Literals stay on one line: their blanks are hidden from the wrapping.
+    hidden = re.sub(r"``.*?``", lambda literal: literal[0].replace(" ", "\0"), description)
+    indent = "    "
+    lines = textwrap.wrap(hidden, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]

@@ -18,9 +18,20 @@ from rankplane.solver.tables import Table
 
 @model
 class NPSVOR(LinearOrdinal):
-    """Nonparallel support vector ordinal regression: one plane through each rank, lower ranks below it, higher ranks above.
+    """Nonparallel support vector ordinal regression.
 
-    The model of *A Novel Large-scale Ordinal Regression Model* (Shi, Wang, Shen, Niu).
+    One hyperplane is fitted per rank [1]_: samples of the rank lie on the plane, samples of lower ranks below it and samples of
+    higher ranks above it. All planes are trained together by dual coordinate descent.
+
+    See Also
+    --------
+    Committee : NPSVOR and SVC combined, with calibrated probabilities.
+    SVOR : Ordinal regression with one direction and a threshold per boundary.
+    CSearchCV : Choose ``C`` by cross-validation.
+
+    References
+    ----------
+    .. [1] Shi, Wang, Shen and Niu, "A Novel Large-scale Ordinal Regression Model".
 
     Examples
     --------
@@ -58,7 +69,20 @@ class NPSVOR(LinearOrdinal):
 
 @model
 class SVC(LinearOrdinal):
-    """Support vector classification, one rank against the rest; the order of the ranks is not used.
+    """Support vector classification, one rank against the rest.
+
+    The baseline that ignores the order of the ranks: one plane per rank separates it from all others, and the plane with the
+    highest score wins. The same model as :class:`sklearn.svm.LinearSVC` [1]_.
+
+    See Also
+    --------
+    NPSVOR : One plane per rank that takes the order into account.
+    sklearn.svm.LinearSVC : The same model in scikit-learn.
+
+    References
+    ----------
+    .. [1] Fan, Chang, Hsieh, Wang and Lin, "LIBLINEAR: A Library for Large Linear Classification", Journal of Machine Learning
+       Research 9, 2008.
 
     Examples
     --------
@@ -83,11 +107,16 @@ class SVC(LinearOrdinal):
 
 @model
 class Committee(LinearOrdinal):
-    """A plane through each rank (NPSVOR) and one around it (one against the rest), in one solve, heard together.
+    """The planes of NPSVOR and of SVC, trained together and combined by calibration.
 
-    The two see order and membership, and err differently: probabilities calibrated on the scores of both predict better than
-    those of either. ``loss`` is that of the planes through the ranks; the others charge linearly. The ranker, without
-    probabilities, is that of NPSVOR.
+    NPSVOR models the order of the ranks, SVC which rank a sample belongs to. They make different errors, so probabilities
+    calibrated on the scores of both predict better than those of either. ``loss`` applies to the planes of NPSVOR; those of SVC
+    use the hinge loss. With ``decision='ranker'``, only the planes of NPSVOR are used.
+
+    See Also
+    --------
+    NPSVOR : One plane through each rank.
+    SVC : One plane per rank, against the rest.
 
     Examples
     --------
@@ -118,7 +147,18 @@ class Committee(LinearOrdinal):
 
 @model
 class SVR(LinearOrdinal):
-    """Support vector regression on the ranks, counted from 1, rounded to the nearest rank.
+    """Support vector regression on the rank numbers, rounded to the nearest rank.
+
+    Ranks are numbered from 1. The same model as :class:`sklearn.svm.LinearSVR` [1]_.
+
+    See Also
+    --------
+    SVOR : Also one direction, with thresholds learnt from the data.
+    sklearn.svm.LinearSVR : The same model in scikit-learn.
+
+    References
+    ----------
+    .. [1] Ho and Lin, "Large-scale Linear Support Vector Regression", Journal of Machine Learning Research 13, 2012.
 
     Examples
     --------
@@ -144,7 +184,20 @@ class SVR(LinearOrdinal):
 
 @model
 class SVMOP(LinearOrdinal):
-    """Ordered binary planes: one for each boundary between neighbouring ranks, each with a direction of its own.
+    """One binary classifier per boundary between neighbouring ranks.
+
+    Each plane separates the ranks above a boundary from those below it and has its own direction [1]_. The predicted rank is the
+    number of boundaries that a sample is above.
+
+    See Also
+    --------
+    RedSVM : The same boundaries with a shared direction.
+    NPSVOR : One plane per rank instead of one per boundary.
+
+    References
+    ----------
+    .. [1] Waegeman and Boullart, "An Ensemble of Weighted Support Vector Machines for Ordinal Regression", International Journal
+       of Computer Systems Science and Engineering 3, 2009.
 
     Examples
     --------
@@ -166,7 +219,20 @@ class SVMOP(LinearOrdinal):
 
 @model
 class RedSVM(LinearOrdinal):
-    """One direction with a threshold per boundary, thresholds penalised like weights: a reduction to one binary problem.
+    """Ordinal regression reduced to one binary classification problem.
+
+    One direction is shared by all boundaries between neighbouring ranks, each of which has a threshold. Thresholds are
+    regularised like weights [1]_.
+
+    See Also
+    --------
+    SVOR : The same model with thresholds that are not regularised.
+    SVMOP : The same boundaries, each with its own direction.
+
+    References
+    ----------
+    .. [1] Lin and Li, "Reduction from Cost-sensitive Ordinal Ranking to Weighted Binary Classification", Neural Computation 24,
+       2012.
 
     Examples
     --------
@@ -186,7 +252,19 @@ class RedSVM(LinearOrdinal):
 
 @model
 class SVOR(RedSVM):
-    """Support vector ordinal regression with implicit constraints (Chu and Keerthi): thresholds are free of penalty.
+    """Support vector ordinal regression with implicit constraints.
+
+    One direction is shared by all boundaries between neighbouring ranks, each of which has a threshold. Thresholds are not
+    regularised [1]_.
+
+    See Also
+    --------
+    RedSVM : The same model with regularised thresholds.
+    NPSVOR : One plane per rank, each with its own direction.
+
+    References
+    ----------
+    .. [1] Chu and Keerthi, "Support Vector Ordinal Regression", Neural Computation 19, 2007.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""How far predicted ranks are from true ones.
+"""Measures of how far predicted ranks are from true ones.
 
-Ranks are numbers, or labels whose order ``ranks`` gives, lowest first; distances are counted in ranks. Except for ``accuracy``
-and ``quadratic_weighted_kappa``, less is better. ``sample_weight`` says how much each row counts. ``scorers`` has all of them in
-the form that scikit-learn's searches take.
+Ranks are numbers, or labels in an order given by ``ranks``; distances are counted in ranks. Lower is better, except for
+``accuracy`` and ``quadratic_weighted_kappa``. ``scorers`` has the measures in the form that scikit-learn's searches take.
 """
 
 from collections.abc import Callable
@@ -13,10 +12,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import make_scorer
 
+from rankplane.docstrings import Entry, documented
 from rankplane.validation import check_sample_weight, rank_numbers
 
+__all__ = [
+    "accuracy",
+    "macro_mean_absolute_error",
+    "mean_absolute_error",
+    "mean_squared_error",
+    "quadratic_weighted_kappa",
+    "ranked_probability_score",
+    "scorers",
+]
 Metric = Callable[..., float]
 Weights = ArrayLike | None
+
+# What the measures take, described once.
+PARAMETERS = {
+    "y_true": Entry("array-like of shape (n_samples,)", "True labels."),
+    "y_pred": Entry("array-like of shape (n_samples,)", "Predicted labels."),
+    "probabilities": Entry("array-like of shape (n_samples, n_ranks)", "Probability of each rank, in rank order."),
+    "ranks": Entry(
+        "array-like of shape (n_ranks,)",
+        "The labels in order, lowest first. If None, labels must be numbers, and distances are their differences.",
+    ),
+    "sample_weight": Entry("array-like of shape (n_samples,)", "Sample weights. If None, all samples have weight one."),
+}
 
 
 def as_positions(y_true: ArrayLike, y_pred: ArrayLike, ranks: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -41,20 +62,71 @@ def mean(values: NDArray[Any], sample_weight: Weights) -> float:
     return float(np.average(values, weights=weights))
 
 
+@documented(PARAMETERS)
 def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
-    """Mean distance in ranks."""
+    """Compute the mean absolute error, in ranks.
+
+    Returns
+    -------
+    float
+        Mean distance between the true and the predicted rank. 0 is perfect.
+
+    See Also
+    --------
+    macro_mean_absolute_error : The same, with equal weight for every rank.
+
+    Examples
+    --------
+    >>> from rankplane.metrics import mean_absolute_error
+    >>> mean_absolute_error(["low", "high"], ["low", "low"], ranks=["low", "medium", "high"])
+    1.0
+    """
     true, predicted = as_positions(y_true, y_pred, ranks)
     return mean(np.abs(true - predicted), sample_weight)
 
 
+@documented(PARAMETERS)
 def mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
-    """Mean squared distance in ranks."""
+    """Compute the mean squared error, in ranks.
+
+    Returns
+    -------
+    float
+        Mean squared distance between the true and the predicted rank. 0 is perfect.
+
+    See Also
+    --------
+    mean_absolute_error : The mean distance, not squared.
+
+    Examples
+    --------
+    >>> from rankplane.metrics import mean_squared_error
+    >>> mean_squared_error([1, 3], [1, 1])
+    2.0
+    """
     true, predicted = as_positions(y_true, y_pred, ranks)
     return mean((true - predicted) ** 2, sample_weight)
 
 
+@documented(PARAMETERS)
 def accuracy(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
-    """Share of rows with the right rank."""
+    """Compute the proportion of samples whose rank is predicted exactly.
+
+    Returns
+    -------
+    float
+        Proportion of correct predictions, from 0 to 1. 1 is perfect.
+
+    See Also
+    --------
+    mean_absolute_error : Also takes into account how far off predictions are.
+
+    Examples
+    --------
+    >>> from rankplane.metrics import accuracy
+    >>> accuracy([1, 3], [1, 1])
+    0.5
+    """
     true, predicted = (np.asarray(y_true), np.asarray(y_pred)) if ranks is None else as_positions(y_true, y_pred, ranks)
     if true.shape != predicted.shape or len(true) == 0:
         raise ValueError(
@@ -63,16 +135,59 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_
     return mean(true == predicted, sample_weight)
 
 
+@documented(PARAMETERS)
 def macro_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
-    """Mean over the true ranks of the mean distance, so that rare ranks count as much as common ones."""
+    """Compute the mean absolute error of each true rank, and average over the ranks.
+
+    Rare ranks count as much as common ones.
+
+    Returns
+    -------
+    float
+        Mean over the true ranks of their mean absolute error. 0 is perfect.
+
+    See Also
+    --------
+    mean_absolute_error : The mean over all samples.
+
+    Examples
+    --------
+    >>> from rankplane.metrics import macro_mean_absolute_error
+    >>> macro_mean_absolute_error([1, 1, 1, 3], [1, 1, 1, 2])
+    0.5
+    """
     true, predicted = as_positions(y_true, y_pred, ranks)
     weights = np.ones(len(true)) if sample_weight is None else check_sample_weight(sample_weight, len(true))
     of_ranks = [true == rank for rank in np.unique(true[weights > 0])]
     return float(np.mean([mean(np.abs(true - predicted)[chosen], weights[chosen]) for chosen in of_ranks]))
 
 
+@documented(PARAMETERS)
 def quadratic_weighted_kappa(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None) -> float:
-    """Agreement beyond chance, disagreements weighted by squared distance: 1 is perfect, 0 is chance."""
+    """Compute Cohen's kappa with quadratic weights.
+
+    Agreement between true and predicted ranks, corrected for chance, with disagreements weighted by their squared distance [1]_.
+
+    Returns
+    -------
+    float
+        1 is perfect, 0 is chance.
+
+    See Also
+    --------
+    sklearn.metrics.cohen_kappa_score : The same measure with ``weights='quadratic'``, by position.
+
+    References
+    ----------
+    .. [1] Cohen, "Weighted Kappa: Nominal Scale Agreement with Provision for Scaled Disagreement or Partial Credit",
+       Psychological Bulletin 70, 1968.
+
+    Examples
+    --------
+    >>> from rankplane.metrics import quadratic_weighted_kappa
+    >>> quadratic_weighted_kappa([1, 2, 3], [1, 2, 3])
+    1.0
+    """
     true, predicted = as_positions(y_true, y_pred, ranks)
     observed = mean((true - predicted) ** 2, sample_weight)
     centre, other = mean(true, sample_weight), mean(predicted, sample_weight)
@@ -81,12 +196,43 @@ def quadratic_weighted_kappa(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any
     return 1.0 if by_chance == 0 else float(1 - observed / by_chance)
 
 
+@documented(PARAMETERS)
 def ranked_probability_score(
     y_true: ArrayLike, probabilities: ArrayLike, *, ranks: Any = None, sample_weight: Weights = None
 ) -> float:
-    """Mean over rows of the squared distance between the cumulative probabilities and the step at the true rank.
+    """Compute the ranked probability score.
 
-    ``probabilities`` has a column per rank, in rank order; without ``ranks``, y_true holds the distinct labels of those columns.
+    Mean over the samples of the squared distance between the cumulative probabilities and the step at the true rank [1]_.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels.
+    probabilities : array-like of shape (n_samples, n_ranks)
+        Probability of each rank, in rank order.
+    ranks : array-like of shape (n_ranks,)
+        The labels of the columns of ``probabilities``. If None, the sorted distinct labels of ``y_true``.
+    sample_weight : array-like of shape (n_samples,)
+        Sample weights. If None, all samples have weight one.
+
+    Returns
+    -------
+    float
+        Mean score, from 0 to ``n_ranks - 1``. 0 is perfect.
+
+    See Also
+    --------
+    mean_absolute_error : Its value when every probability is 0 or 1.
+
+    References
+    ----------
+    .. [1] Epstein, "A Scoring System for Probability Forecasts of Ranked Categories", Journal of Applied Meteorology 8, 1969.
+
+    Examples
+    --------
+    >>> from rankplane.metrics import ranked_probability_score
+    >>> ranked_probability_score([1, 2, 3], [[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]], sample_weight=[1, 1, 2])
+    0.125
     """
     p = np.asarray(probabilities, dtype=np.float64)
     order = np.unique(np.asarray(y_true)) if ranks is None else np.asarray(list(ranks))
@@ -109,6 +255,23 @@ MEASURES: dict[str, tuple[Metric, bool]] = {
 }
 
 
+@documented(PARAMETERS)
 def scorers(ranks: Any = None) -> dict[str, Any]:
-    """Scorers by name, more is better, for ``scoring`` of GridSearchCV and cross_validate."""
+    """Make scorers for the parameter ``scoring`` of scikit-learn's searches and ``cross_validate``.
+
+    Returns
+    -------
+    dict of str to callable
+        Scorers ``mae``, ``mse``, ``accuracy``, ``macro_mae`` and ``qwk``. Higher is better: errors have a minus sign.
+
+    See Also
+    --------
+    CSearchCV : A search that takes the names of these measures.
+
+    Examples
+    --------
+    >>> from rankplane.metrics import scorers
+    >>> sorted(scorers())
+    ['accuracy', 'macro_mae', 'mae', 'mse', 'qwk']
+    """
     return {name: make_scorer(partial(measure, ranks=ranks), greater_is_better=sign) for name, (measure, sign) in MEASURES.items()}

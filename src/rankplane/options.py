@@ -1,14 +1,14 @@
-"""What training may be told, and what holds when nothing is said. Imports nothing heavy: ``--help`` lists these too."""
+"""Options of training and their defaults. Imports nothing heavy: ``--help`` lists these too."""
 
 from dataclasses import dataclass
 
 MODEL_NAMES = ("NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR", "Committee")
-# What predict answers with, and what that means.
+# How predict chooses a rank.
 DECISIONS = {
-    "mae": "the median, for the least absolute error",
-    "mse": "the rank nearest to the mean, for the least squared error",
+    "mae": "the median, which minimises the absolute error",
+    "mse": "the rank nearest to the mean, which minimises the squared error",
     "accuracy": "the most likely rank",
-    "ranker": "the rule of the model",
+    "ranker": "the model's own rule",
 }
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankplane import validation
 from rankplane.base import LinearOrdinal, Problem
+from rankplane.docstrings import METHOD_PARAMETERS, documented
 from rankplane.estimators import NPSVOR
 from rankplane.metrics import MEASURES, ranked_probability_score
 from rankplane.prediction import decisions
@@ -85,43 +86,70 @@ def held_out_probabilities(
     return [calibrator.probabilities(scores) for calibrator, scores in zip(of_others, held_out, strict=True)]
 
 
+@documented(METHOD_PARAMETERS, methods_like=NPSVOR)
 class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Search C (or C1 and C2 of NPSVOR) by cross-validation, then fit with the best.
+    """Choose C by cross-validation, and fit a model with the best value.
+
+    All folds are trained in one solve, and each value of C starts from the solution of the one before [1]_, so that a search
+    costs a few fits instead of one per value and fold. Methods such as ``predict`` are those of ``best_estimator_``.
 
     Parameters
     ----------
-    estimator : one of the models of this package
-        Its own ``C`` is ignored. With ``probability=True``, the calibrator is trained on the held-out scores of the search.
-    Cs : array of positive numbers, default=2.0**np.arange(-5, 6)
-        Values of C; with ``C1s``, of C2.
-    C1s : array of positive numbers, optional
-        Values of C1, for NPSVOR: all pairs with ``Cs`` are tried.
-    cv : int, splitter or iterable of index pairs, default=5
-        A number makes stratified folds, which keep groups together if ``fit`` is given any.
-    scoring : {"mae", "mse", "accuracy", "macro_mae", "qwk", "rps"} or callable ``(y_true, y_pred) -> float``, default="mae"
-        A callable's larger values are better. Scores are reported as they are, an error as an error. What is judged is what the
-        estimator would predict: ranks by its ``decision``, or for "rps", the ranked probability score, its probabilities.
-    n_jobs : int, optional
-        Threads, also of the final fit.
-    refit : bool, default=True
-        Fit ``best_estimator_`` on all rows.
-    verbose : int, default=0
-        1 shows a progress bar.
-    gammas : array of positive numbers, optional
-        Values of gamma, for an estimator whose kernel has one: each is tried with all values of C. All folds, planes and values
-        of C share its kernel matrix, as far as the estimator's ``cache_size`` holds it.
+    estimator : object
+        A model of this package, such as ``NPSVOR()``. Its own ``C`` is ignored. With ``probability=True``, probabilities are
+        calibrated on the held-out scores of the search.
+    Cs : array-like of float
+        Values of C to try; with ``C1s``, values of C2.
+    C1s : array-like of float
+        Values of C1 to try, for :class:`NPSVOR`: all pairs with ``Cs`` are tried.
+    cv : int, splitter or iterable
+        Number of stratified folds, a scikit-learn splitter, or an iterable of pairs of training and test indices. Folds keep groups
+        together if ``fit`` is given any.
+    scoring : {'mae', 'mse', 'accuracy', 'macro_mae', 'qwk', 'rps'} or callable
+        Measure to choose by, computed on what the estimator would predict with its ``decision``. ``'rps'`` is the ranked
+        probability score of its probabilities. Errors are minimised and reported as they are, without a sign. A callable
+        ``scoring(y_true, y_pred)`` is maximised.
+    n_jobs : int
+        Number of threads, also of the final fit. None means 1, -1 all processors.
+    refit : bool
+        Whether to fit ``best_estimator_`` with the best values on all samples.
+    verbose : int
+        Set to 1 to show a progress bar.
+    gammas : array-like of float
+        Values of gamma to try, for a kernel that has one: each is combined with all values of C. All folds and values of C
+        share the kernel matrix, as far as the estimator's ``cache_size`` allows.
 
     Attributes
     ----------
-    best_C_, best_params_, best_score_, best_index_ :
-        The best setting: the smallest of equally good ones.
-    best_estimator_ : estimator
-        Fitted with it on all rows.
-    cv_results_ : dict of arrays
-        One entry per setting, as GridSearchCV has it (a DataFrame can be made of it), with ``n_iter``, the most sweeps that a
-        plane took, and ``is_settled``: no dual variable touched its bound at a smaller C, so that the solution is the same as
-        there.
+    best_C_ : float
+        The best value of C; with ``C1s``, of C2. Of equally good values, the smallest.
+    best_params_ : dict
+        The best parameters, by name.
+    best_score_ : float
+        Mean score of ``best_params_`` over the folds.
+    best_index_ : int
+        Index of ``best_params_`` in ``cv_results_``.
+    best_estimator_ : object
+        The estimator, fitted with ``best_params_`` on all samples. Only with ``refit=True``.
+    cv_results_ : dict of ndarray
+        One entry per combination of parameters, as in :class:`sklearn.model_selection.GridSearchCV`. In addition, ``n_iter`` is
+        the largest number of sweeps of any plane, and ``is_settled`` is True where the solution is the same as for a smaller C,
+        since no dual variable is at its bound.
     n_splits_ : int
+        Number of folds.
+    classes_ : ndarray of shape (n_ranks,)
+        The labels, in rank order.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    NPSVOR : The model of one plane per rank.
+    sklearn.model_selection.GridSearchCV : Search over any parameters, one fit per combination and fold.
+
+    References
+    ----------
+    .. [1] Chu, Ho, Tsai, Lin and Lin, "Warm Start for Parameter Selection of Linear Classifiers", KDD 2015.
 
     Examples
     --------
@@ -156,14 +184,14 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         self.gammas = gammas
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
-        """Search, and fit with the best setting.
+        """Search for the best parameters, and fit the estimator with them.
 
-        Parameters
-        ----------
-        X, y, sample_weight :
-            As for the estimator. Rows count by their weights in the score too, unless ``scoring`` is a callable.
-        groups : array of shape (n_rows,), optional
-            Rows of one group stay in one fold.
+        Sample weights also count in the score, unless ``scoring`` is a callable.
+
+        Returns
+        -------
+        object
+            The fitted search.
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -291,35 +319,28 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
 
     @only_if(delegated("predict"))
     def predict(self, X: Any) -> NDArray[Any]:
-        """The rank of each row, by the best estimator."""
         return self._best().predict(X)
 
     @only_if(delegated("decision_function"))
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """How each row leans to every rank, by the best estimator."""
         return self._best().decision_function(X)
 
     @only_if(delegated("plane_scores"))
     def plane_scores(self, X: Any) -> NDArray[Any]:
-        """Scores of the best estimator's planes."""
         return self._best().plane_scores(X)
 
     @only_if(delegated("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the ranks, by the best estimator."""
         return np.asarray(self._best().predict_proba(X))
 
     @only_if(delegated("predict_set"))
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
-        """Sets of ranks, by the best estimator."""
         return np.asarray(self._best().predict_set(X, coverage))
 
     def explain(self, X: Any, feature_names: Any = None, top: int = 10) -> Any:
-        """Explanations of the best estimator."""
         return self._best().explain(X, feature_names, top)
 
     def top_features(self, feature_names: Any = None, n: int = 10) -> Any:
-        """Telling columns of the best estimator."""
         return self._best().top_features(feature_names, n)
 
     def _best(self) -> LinearOrdinal:

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from rankplane.docstrings import Entry, documented
+
 MISSING = ("", "na", "nan", "n/a", "null", "none")
 BOOLEANS = {"true": 1.0, "false": 0.0}
 # What numbers and categories cannot be made of, and what such values are called.
@@ -188,34 +190,50 @@ def mean_and_deviation(numbers: NDArray[np.float64]) -> tuple[float, float]:
     return float(known.mean() * unit), float(known.std() * unit) or 1.0
 
 
+TABLE = Entry(
+    "dict of columns, DataFrame, pyarrow.Table or array-like of shape (n_samples, n_columns)",
+    "A table. Columns are found by name, in any order; those of an array by position.",
+)
+
+
+@documented({"X": TABLE})
 class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Make a sparse matrix of named columns.
+    """Encode the columns of a table as a sparse matrix.
 
-    A column whose values are all numbers, missing ones aside, is scaled to mean zero and deviation one; a missing or infinite
-    number counts as the mean, true as 1 and false as 0. Any other column has a column per category that `fit` saw; an unknown or
-    missing category is zero in all of them. Lists, objects and dates are refused.
-
-    A table is a data frame of pandas or polars, a table of pyarrow, a dict of columns, or an array of two dimensions, whose columns
-    are called ``column 0`` and so on. Columns are found by their names, in any order and among others; those of an array by their
-    places.
+    Numeric columns are scaled to zero mean and unit variance; missing and infinite values are replaced by the mean, true counts
+    as 1 and false as 0. All other columns are one-hot encoded; unknown and missing categories are encoded as zeros. Columns of
+    lists, objects or dates are refused.
 
     Parameters
     ----------
-    columns : list of str, default=None
-        The columns to use, None for all.
-    sparse_output : bool, default=True
-        Whether `transform` returns a csr matrix or an array; ``set_output`` needs an array.
+    columns : list of str
+        Names of the columns to use. If None, all are used.
+    sparse_output : bool
+        Whether ``transform`` returns a csr matrix or an array. ``set_output`` needs an array.
 
     Attributes
     ----------
+    names_ : list of str
+        Names of the columns in use. Columns of an array are called ``column 0`` and so on.
+    means_ : ndarray of shape (n_numeric,)
+        Mean of each numeric column.
+    deviations_ : ndarray of shape (n_numeric,)
+        Standard deviation of each numeric column.
+    categories_ : dict of str to list of str
+        Categories of each column that is one-hot encoded.
     n_features_in_ : int
-        The number of columns that are used.
-    feature_names_in_ : array of str
-        Their names; not there after `fit` with an array.
+        Number of columns in use.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns in use. Only if ``fit`` was given a table with column names.
+
+    See Also
+    --------
+    TextVectorizer : Encode texts.
+    sklearn.compose.ColumnTransformer : Combine any encoders of scikit-learn.
 
     Examples
     --------
-    >>> from rankplane.tabular import ColumnEncoder
+    >>> from rankplane import ColumnEncoder
     >>> encoder = ColumnEncoder().fit({"size": [1, 3], "colour": ["red", "blue"]})
     >>> encoder.transform({"size": [5], "colour": ["red"]}).toarray().tolist()
     [[3.0, 0.0, 1.0]]
@@ -230,7 +248,20 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.sparse_output = sparse_output
 
     def fit(self, X: Columns, y: Any = None) -> Self:
-        """Learn means, deviations and categories of the columns of a table."""
+        """Learn the means, deviations and categories of the columns.
+
+        Parameters
+        ----------
+        X : dict of columns, DataFrame, pyarrow.Table or array-like of shape (n_samples, n_columns)
+            A table. DataFrames may be of pandas or polars.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        object
+            The fitted encoder.
+        """
         table = table_of(X, min_rows=1)
         if isinstance(self.columns, str):
             raise ValueError(f"columns must be None or a list of names. Got {self.columns!r}.")
@@ -251,7 +282,13 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Columns) -> Any:
-        """The matrix of a table."""
+        """Encode a table.
+
+        Returns
+        -------
+        csr_matrix or ndarray of shape (n_samples, n_features_out)
+            The encoded table.
+        """
         check_is_fitted(self)
         table = table_of(X, min_rows=0)
         if not (table.has_names and self._has_names()):
@@ -335,13 +372,21 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         if not self._has_names():
-            raise AttributeError("feature_names_in_ needs a table with names. fit had an array.")
+            raise AttributeError("feature_names_in_ is only available after fit with a table that has column names. Got an array.")
         return np.array(self.names_, dtype=object)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the matrix's columns: ``name``, or ``name=category``.
+        """Get the names of the encoded columns.
 
-        ``input_features`` names columns that have no names; otherwise it must be `feature_names_in_`.
+        Parameters
+        ----------
+        input_features : array-like of str
+            Names for the columns of an array. If columns had names in ``fit``, None or the same names.
+
+        Returns
+        -------
+        ndarray of shape (n_features_out,)
+            ``name`` for numeric columns, ``name=category`` for the others.
         """
         check_is_fitted(self)
         given = self.names_ if input_features is None else [str(name) for name in input_features]

@@ -46,7 +46,7 @@ def check_positive(name: str, value: Any) -> float:
 
 def check_non_negative(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-        raise ValueError(f"{name} must be a number that is not negative. Got {value!r}.")
+        raise ValueError(f"{name} must be a non-negative number. Got {value!r}.")
     return float(value)
 
 
@@ -66,7 +66,7 @@ def check_gamma(name: str, value: Any) -> Any:
 
 def check_count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise ValueError(f"{name} must be a whole number from 1 up. Got {value!r}.")
+        raise ValueError(f"{name} must be a positive integer. Got {value!r}.")
     return int(value)
 
 
@@ -84,7 +84,7 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> Any:
 
 def check_n_jobs(n_jobs: Any) -> int:
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be None or a whole number other than 0. Got {n_jobs!r}.")
+        raise ValueError(f"n_jobs must be None or a non-zero integer. Got {n_jobs!r}.")
     n_threads = int(effective_n_jobs(n_jobs))
     if n_jobs is not None and int(n_jobs) > MAX_THREADS:
         raise ValueError(f"n_jobs must be at most {MAX_THREADS}. Got {n_jobs}.")
@@ -102,7 +102,7 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     raise ValueError(
-        f"random_state must be None, a whole number from 0 to {MAX_SEED}, a RandomState or a Generator. Got {random_state!r}."
+        f"random_state must be None, an integer from 0 to {MAX_SEED}, a RandomState or a Generator. Got {random_state!r}."
     )
 
 
@@ -138,19 +138,19 @@ def check_finite(X: Any) -> None:
     else:
         row, column = divmod(first, X.shape[1])
     found = "NaN" if np.isnan(values.ravel()[first]) else "infinity"
-    raise ValueError(f"X must hold finite numbers only. Got {found} (inf or NaN) in row {row}, column {column}.")
+    raise ValueError(f"X must contain only finite numbers. Got {found} (inf or NaN) in row {row}, column {column}.")
 
 
 def as_rows(X: Any) -> Any:
     """X as the core reads it: canonical csr (sorted, no duplicates), or a C-ordered array. Copies only what is not so already."""
     if X.shape[0] > MAX_ROWS:
-        raise ValueError(f"X must have at most {MAX_ROWS} rows. Got {X.shape[0]}.")
+        raise ValueError(f"X must have at most {MAX_ROWS} samples. Got {X.shape[0]}.")
     if not sp.issparse(X):
         return np.ascontiguousarray(X)
     # Column indices are walked, and checked, by the core.
     n_entries = min(len(X.indices), len(X.data))
     if len(X.indptr) != X.shape[0] + 1 or X.indptr[0] != 0 or X.indptr[-1] > n_entries or np.any(np.diff(X.indptr) < 0):
-        raise ValueError(f"The row starts of X must rise from 0 to at most {n_entries}, the number of its stored values.")
+        raise ValueError(f"X.indptr must rise from 0 to at most {n_entries}, the number of its stored values.")
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -164,7 +164,7 @@ def as_labels(y: Any, n_rows: int) -> Any:
     labels = y if is_categorical(y) else column_or_1d(np.asarray(y), warn=True)
     if len(labels) != n_rows:
         raise ValueError(
-            f"y must have one label per row of X: inconsistent numbers of samples. Got {len(labels)} labels, {n_rows} rows."
+            f"y must have one label per sample of X: inconsistent numbers of samples. Got {len(labels)} labels, {n_rows} samples."
         )
     return labels
 
@@ -178,7 +178,7 @@ def check_known(labels: Any) -> None:
     """A categorical may have gaps, which are none of its categories."""
     gaps = np.flatnonzero([label is None or label != label for label in np.asarray(labels, dtype=object)])
     if len(gaps):
-        raise ValueError(f"y must not hold missing labels. Got {len(gaps)}, the first in row {gaps[0]}.")
+        raise ValueError(f"y must not contain missing labels. Got {len(gaps)}, the first in row {gaps[0]}.")
 
 
 def rank_order(labels: Any, ranks: Any) -> NDArray[Any]:
@@ -200,13 +200,13 @@ def rank_order(labels: Any, ranks: Any) -> NDArray[Any]:
         labels = as_numbers(labels)
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise ValueError(f"y must not hold missing or infinite labels. Got {labels[row]} (NaN or inf) in row {row}.")
+        raise ValueError(f"y must not contain missing or infinite labels. Got {labels[row]} (NaN or inf) in row {row}.")
     if labels.dtype.kind not in "biuf":
-        raise ValueError(f"Unknown label type: y must hold numbers, or ranks must be given. Got {labels.dtype}.")
+        raise ValueError(f"Unknown label type: y must contain numbers, or ranks must be given. Got {labels.dtype}.")
     distinct, counts = np.unique(labels, return_counts=True)
     if labels.dtype.kind == "f" and np.any(distinct % 1) and np.sum(counts == 1) > len(distinct) / 2:
         raise ValueError(
-            f"Unknown label type: y must hold ranks, but most of its {len(distinct)} distinct values occur once. "
+            f"Unknown label type: y must contain ranks, but most of its {len(distinct)} distinct values occur once. "
             "Pass ranks=[...] if these are ranks."
         )
     return distinct
@@ -221,7 +221,7 @@ def as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError):
         example = next((label for label in labels if isinstance(label, str)), labels[0])
         raise ValueError(
-            f"y must hold numbers, or ranks must give the order of its labels, lowest first: ranks=['low', ..., 'high']. "
+            f"y must contain numbers, or ranks must give the order of its labels, lowest first: ranks=['low', ..., 'high']. "
             f"Got {str(example)!r}."
         ) from None
 
@@ -234,7 +234,7 @@ def rank_numbers(labels: Any, order: NDArray[Any]) -> NDArray[np.int32]:
     numbers = np.empty(len(distinct), dtype=np.int32)
     for i, label in enumerate(distinct.tolist()):
         if label not in position:
-            raise ValueError(f"y must hold only the labels that ranks names, {order.tolist()!r}. Got {label!r}.")
+            raise ValueError(f"y must contain only the labels in ranks, {order.tolist()!r}. Got {label!r}.")
         numbers[i] = position[label]
     return numbers[inverse.ravel()]
 
@@ -266,10 +266,10 @@ def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.flo
         sample_weight = np.full(n_rows, sample_weight)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_rows,):
-        raise ValueError(f"sample_weight must have one entry per row, shape ({n_rows},). Got shape {weights.shape}.")
+        raise ValueError(f"sample_weight must have one weight per sample, shape ({n_rows},). Got shape {weights.shape}.")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise ValueError(f"sample_weight must hold finite numbers that are not negative. Got {weights[bad[0]]} in row {bad[0]}.")
+        raise ValueError(f"sample_weight must contain only finite, non-negative numbers. Got {weights[bad[0]]} in row {bad[0]}.")
     if not np.any(weights):
-        raise ValueError("sample_weight must not be zero for all rows.")
+        raise ValueError("sample_weight must be positive for at least one sample. Got only zeros.")
     return weights

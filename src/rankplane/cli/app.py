@@ -40,67 +40,79 @@ def about(
         bool, typer.Option("--version", callback=version_shown, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Ordinal regression: train on rated texts or tables, and predict the rank."""
+    """Ordinal regression: predict ranks from texts or tabular data."""
 
 
 @app.command()
 def train(
     file: Annotated[str, typer.Argument(metavar="FILE", help="csv, tsv, jsonl, parquet or svmlight, also .gz or .zst.")],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to write the model.")],
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with the ranks.")] = None,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="File to write the model to.")],
+    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with the rank, such as stars.")] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column with texts; give it again to join several. Without it, columns are features."),
+        typer.Option(
+            metavar="COLUMN", help="Column with texts; repeat it to join several. Without it, all other columns are features."
+        ),
     ] = None,
-    model: Annotated[str, typer.Option(metavar="NAME", help=", ".join(MODEL_NAMES))] = DEFAULTS.model,
-    preset: Annotated[str, typer.Option(metavar="NAME", help="How texts become columns: default or paper.")] = DEFAULTS.preset,
+    model: Annotated[str, typer.Option(metavar="NAME", help=f"Model: {', '.join(MODEL_NAMES)}.")] = DEFAULTS.model,
+    preset: Annotated[str, typer.Option(metavar="NAME", help="How texts become features: default or paper.")] = DEFAULTS.preset,
     C: Annotated[
-        float | None, typer.Option("--C", metavar="NUMBER", help="Price of violations; searched if left out.")
+        float | None,
+        typer.Option("--C", metavar="NUMBER", help="Inverse regularisation strength; chosen by cross-validation if left out."),
     ] = DEFAULTS.C,
     kernel: Annotated[
-        str, typer.Option(metavar="NAME", help="linear; or rbf, poly, sigmoid, for at most some ten thousand rows.")
+        str, typer.Option(metavar="NAME", help="Kernel: linear, or rbf, poly or sigmoid, for up to some ten thousand rows.")
     ] = DEFAULTS.kernel,
-    gamma: Annotated[float | None, typer.Option(metavar="NUMBER", help="Of the kernel; searched if left out.")] = DEFAULTS.gamma,
+    gamma: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Kernel coefficient; chosen by cross-validation if left out.")
+    ] = DEFAULTS.gamma,
     decision: Annotated[
-        str, typer.Option(metavar="NAME", help="What to answer with: " + "; ".join(f"{k}: {v}" for k, v in DECISIONS.items()) + ".")
+        str,
+        typer.Option(
+            metavar="NAME", help="How to choose the predicted rank. " + "; ".join(f"{k}: {v}" for k, v in DECISIONS.items()) + "."
+        ),
     ] = DEFAULTS.decision,
     holdout: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of rows to measure on; 0 trains on all.")
+        float, typer.Option(metavar="SHARE", help="Fraction of rows held out for testing; 0 trains on all rows.")
     ] = DEFAULTS.holdout,
-    test: Annotated[str | None, typer.Option(metavar="FILE", help="File to measure on instead of a holdout.")] = None,
-    group: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column whose equal values stay together in splits.")] = None,
-    ranks: Annotated[str | None, typer.Option(metavar="NAMES", help="Names of the ranks, lowest first: low,medium,high.")] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the splits and the solver.")] = DEFAULTS.seed,
-    jobs: Annotated[int | None, typer.Option(metavar="NUMBER", help="Threads; -1 for all processors.")] = DEFAULTS.jobs,
+    test: Annotated[str | None, typer.Option(metavar="FILE", help="File to test on, instead of a holdout.")] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of groups; rows of a group stay together in every split.")
+    ] = None,
+    ranks: Annotated[str | None, typer.Option(metavar="NAMES", help="The ranks in order, lowest first: low,medium,high.")] = None,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed of the splits and the solver.")] = DEFAULTS.seed,
+    jobs: Annotated[int | None, typer.Option(metavar="NUMBER", help="Number of threads; -1 for all processors.")] = DEFAULTS.jobs,
     compact: Annotated[
         float | None,
         typer.Option(
-            metavar="BOUND", help="Write a smaller file: round and drop weights; no score of a text changes by more than this."
+            metavar="BOUND",
+            help="Write a smaller file by rounding and dropping weights; no score of a text changes by more than this.",
         ),
     ] = None,
     ngrams: Annotated[
-        str | None, typer.Option(metavar="RANGE", help="Words, or characters, that make a column: 1-2 for single ones and pairs.")
+        str | None, typer.Option(metavar="RANGE", help="Length of n-grams, in words or characters: 1-2 for single ones and pairs.")
     ] = DEFAULTS.ngrams,
     analyzer: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What columns are made of: word, char, or char_wb, characters within words.")
+        str | None, typer.Option(metavar="NAME", help="What n-grams are made of: word, char, or char_wb (characters within words).")
     ] = DEFAULTS.analyzer,
     segmenter: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Find the words of texts without blanks: chinese.")
+        str | None, typer.Option(metavar="NAME", help="Split texts that have no spaces between words: chinese.")
     ] = DEFAULTS.segmenter,
     class_weight: Annotated[
         str | None,
         typer.Option(
-            metavar="WEIGHTS", help="What errors on each rank cost: balanced, so that rare ranks count as much, or 1=2,5=0.5."
+            metavar="WEIGHTS",
+            help="Weight of each rank: balanced, so that rare ranks count as much as common ones, or such as 1=2,5=0.5.",
         ),
     ] = DEFAULTS.class_weight,
     report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a page about the model, measured on the held-out rows.")
+        str | None, typer.Option(metavar="FILE", help="Also write a report (HTML) with results on the test rows.")
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     as_json: Json = False,
 ) -> Work:
-    """Train a model on a file of ranked texts or rows, measure it, and write it to one file."""
+    """Train a model on rated texts or tabular data, test it, and write it to one file."""
     from rankplane.cli import commands
     from rankplane.inputs.reading import Dialect
     from rankplane.training.fitting import Choices
@@ -126,18 +138,24 @@ def train(
 @app.command()
 def predict(
     model: ModelFile,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows to rank, or - for one text per line of standard input.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows to predict, or - for one text per line of standard input.")],
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="csv, tsv, jsonl or parquet; else standard output.")
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="csv, tsv, jsonl or parquet file to write; standard output if left out."
+        ),
     ] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add a column per rank with its probability.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column with the probability of each rank.")] = False,
     rank_set: Annotated[
-        float | None, typer.Option("--set", metavar="SHARE", help="Add sets that hold the rank this often, as 0.9.")
+        float | None,
+        typer.Option(
+            "--set", metavar="SHARE", help="Add sets of ranks that contain the true one with this probability, such as 0.9."
+        ),
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
 ) -> Work:
-    """Add the predicted rank to every row, in the order of the rows; files larger than memory are fine."""
+    """Predict the rank of every row. Files may be larger than memory."""
     from rankplane.cli import commands
     from rankplane.inputs.reading import Dialect
 
@@ -152,7 +170,7 @@ def evaluate(
     encoding: Encoding = None,
     as_json: Json = False,
 ) -> Work:
-    """Measure a model on a file whose ranks are known."""
+    """Evaluate a model on a file with known ranks."""
     from rankplane.cli import commands
     from rankplane.inputs.reading import Dialect
 
@@ -162,10 +180,10 @@ def evaluate(
 @app.command()
 def explain(
     model: ModelFile,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help='A text; for models of columns a JSON object: {"age": 31}.')],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help='A text or, for tabular models, a JSON object: {"age": 31}.')],
     as_json: Json = False,
 ) -> Work:
-    """Show the rank of one text, how sure the model is, and which words pull it up or down."""
+    """Explain one prediction: the rank, its probability, and the words that pull it up or down."""
     from rankplane.cli import commands
 
     return partial(commands.explain, model, text, as_json)
@@ -175,11 +193,11 @@ def explain(
 def report_command(
     model: ModelFile,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with their true ranks that the model was not trained on.")],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to write the page.")],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="HTML file to write.")],
     delimiter: Delimiter = None,
     encoding: Encoding = None,
 ) -> Work:
-    """Write a page about a model: plots, errors and settings, readable without a network."""
+    """Write an HTML report about a model: plots, errors and settings, in one file."""
     from rankplane.cli import commands
     from rankplane.inputs.reading import Dialect
 
@@ -188,9 +206,9 @@ def report_command(
 
 @app.command(name="demo")
 def demo_command(
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the model and the page.")] = ".",
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the model and the report.")] = ".",
 ) -> Work:
-    """Train on sentences that people rated, tell the story, and write a page about the model."""
+    """Train on a sample of rated sentences, explain the steps, and write a report."""
     from rankplane.cli import commands
 
     return partial(commands.demo_command, output)

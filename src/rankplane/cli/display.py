@@ -179,7 +179,7 @@ def show_trained(console: Console, pipeline: Pipeline, metadata: dict[str, Any],
     show_search(console, metadata["search"], metadata["choices"]["gamma"])
     show_metrics(console, metadata["metrics"], measured_on)
     if terms := telling(pipeline, N_TERMS):
-        title(console, "Most telling")
+        title(console, "Most important features")
         show_terms(console, terms)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
+from rankplane.docstrings import documented
 from rankplane.modelfile.codecs import MODELS, Reader, Writer
 from rankplane.modelfile.compact import compact_model, compact_weights
 from rankplane.modelfile.container import FORMAT, check_path, read_file, write_file
@@ -51,25 +52,43 @@ class Model(Protocol):
     def __getattr__(self, name: str, /) -> Any: ...
 
 
+@documented()
 def save_model(
     model: Any, path: str | os.PathLike[str], *, compact: float | None = None, metadata: dict[str, Any] | None = None
 ) -> None:
-    """Write a fitted model to one file, whole or not at all.
+    """Save a fitted model to one file.
+
+    The file contains data only: nothing is executed when it is loaded.
 
     Parameters
     ----------
-    model : estimator of this package, TextVectorizer, ColumnEncoder, or Pipeline of them and of classes of scikit-learn
-        Of a search, such as CSearchCV or GridSearchCV, the best estimator is kept. Of scikit-learn, scalers, encoders, imputers,
-        text vectorizers, ColumnTransformer, FeatureUnion and some more are taken; any other is refused by its name. Parameters
-        must be plain values: a callable tokenizer or stemmer, or a random generator, is refused.
-    path : str or path
-        By custom ending in ``.rankplane``. The new file takes the place of an old one in one step, so that it can be replaced while
-        it is in use.
-    compact : float, optional
-        Store weights in half precision and drop small ones, as long as no plane score of any row of length one (as TextVectorizer
-        makes them) changes by more than this. 0.02, a fiftieth of the margin, does for texts.
-    metadata : dict of plain values, optional
-        What else to remember, such as metrics; `read_metadata` returns it with the version and the date.
+    model : object
+        A model of this package, a TextVectorizer, a ColumnEncoder, or a scikit-learn Pipeline of these. Of a search, such as
+        CSearchCV or GridSearchCV, the best estimator is saved. Pipelines may also contain scalers, encoders, imputers, text
+        vectorizers, ColumnTransformer, FeatureUnion and some more classes of scikit-learn; any other is refused by name.
+        Parameters must be plain values: callables and random generators are refused.
+    path : str or os.PathLike
+        File to write, by convention ending in ``.rankplane``. An existing file is replaced in one step, so that it can be in use
+        meanwhile, and is kept if writing fails.
+    compact : float
+        Make the file smaller by storing weights in half precision and dropping small ones, such that no plane score of a
+        sample of unit norm (as TextVectorizer makes them) changes by more than this. 0.02, a fiftieth of the margin, suits texts.
+        If None, weights are stored as they are.
+    metadata : dict
+        Plain values to store with the model, such as metrics.
+
+    See Also
+    --------
+    load_model : Load the model.
+    read_metadata : Read the metadata only.
+
+    Examples
+    --------
+    >>> from rankplane import NPSVOR, load_model, save_model
+    >>> model = NPSVOR(C=10, tol=1e-3).fit([[1.0], [2.0], [3.0]], [1, 2, 3])
+    >>> save_model(model, "stars.rankplane")
+    >>> load_model("stars.rankplane").predict([[3.0]])
+    array([3])
     """
     name = check_path(path)
     if compact is not None and (isinstance(compact, bool) or not isinstance(compact, int | float) or not 0 <= compact < math.inf):
@@ -87,18 +106,74 @@ def save_model(
     write_file(name, content, writer.arrays)
 
 
+@documented()
 def load_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model that `save_model` wrote. What happens to the file afterwards does not matter. Its large arrays are read-only.
+    """Load a model that ``save_model`` saved.
 
-    A file that is truncated, damaged, foreign or of a newer format is refused with a ``ValueError`` that names it. One that holds
-    classes of another minor version of scikit-learn is read with a ``UserWarning``.
+    Nothing in the file is executed. The file may be changed or removed afterwards.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        File to read.
+
+    Returns
+    -------
+    object
+        The fitted model or pipeline. Its large arrays are read-only.
+
+    Raises
+    ------
+    ValueError
+        If the file is truncated, damaged, not a model file, or of a newer format.
+
+    Warns
+    -----
+    UserWarning
+        If it contains classes of another minor version of scikit-learn.
+
+    See Also
+    --------
+    save_model : Save a model.
+    read_metadata : Read the metadata only.
+
+    Examples
+    --------
+    >>> from rankplane import NPSVOR, load_model, save_model
+    >>> save_model(NPSVOR().fit([[1.0], [2.0], [3.0]], [1, 2, 3]), "stars.rankplane")
+    >>> load_model("stars.rankplane").classes_
+    array([1, 2, 3])
     """
     model: Model = open_model(path)[0]
     return model
 
 
+@documented()
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a model file remembers: version, date, and what the caller of `save_model` added."""
+    """Read the metadata of a model file.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        File to read.
+
+    Returns
+    -------
+    dict
+        The version of rankplane that wrote the file, the date, and what was passed to ``save_model`` as ``metadata``.
+
+    See Also
+    --------
+    load_model : Load the model itself.
+
+    Examples
+    --------
+    >>> from rankplane import NPSVOR, read_metadata, save_model
+    >>> model = NPSVOR().fit([[1.0], [2.0], [3.0]], [1, 2, 3])
+    >>> save_model(model, "stars.rankplane", metadata={"product": "toaster"})
+    >>> read_metadata("stars.rankplane")["product"]
+    'toaster'
+    """
     return dict(read_file(path)[0]["metadata"])
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankplane.docstrings import documented
+
 Floats = NDArray[np.float64]
 
 NAMED = ("mae", "mse", "accuracy")
@@ -72,8 +74,32 @@ def rank_sets(probabilities: Floats, threshold: float) -> NDArray[np.bool_]:
     return np.asarray(entered <= np.maximum(threshold, entered.min(axis=1, keepdims=True)) + 1e-12)
 
 
+@documented()
 def set_in_words(members: NDArray[np.bool_], labels: Sequence[Any]) -> list[str]:
-    """Sets of ranks as intervals: ``"3-4"``, or ``"5"`` for a single rank."""
+    """Format sets of neighbouring ranks as intervals.
+
+    Parameters
+    ----------
+    members : array-like of bool of shape (n_samples, n_ranks)
+        Which ranks each set contains, as returned by ``predict_set``.
+    labels : sequence of length n_ranks
+        The labels in rank order, as in ``classes_``.
+
+    Returns
+    -------
+    list of str
+        An interval such as ``"3-4"`` per sample, or a label such as ``"5"`` for a set of one rank.
+
+    See Also
+    --------
+    NPSVOR.predict_set : Predict sets of ranks.
+
+    Examples
+    --------
+    >>> from rankplane import set_in_words
+    >>> set_in_words([[False, True, True], [False, False, True]], [1, 2, 3])
+    ['2-3', '3']
+    """
     words = []
     for row in np.asarray(members):
         inside = np.flatnonzero(row)

@@ -133,7 +133,7 @@ def _refuse_what_does_not_apply(given: dict[str, Any]) -> None:
                 raise ValueError(f"{name} must be left out {reason}. Got {given[name]!r}.")
 
     if given["analyzer"] != "word":
-        refuse(_WORDS_ONLY, f"with analyzer={given['analyzer']!r}, which knows no words")
+        refuse(_WORDS_ONLY, f"with analyzer={given['analyzer']!r}, which has no words")
     if given["hashing"] is not None:
         refuse(_VOCABULARY_ONLY, "with hashing, which keeps no counts of documents")
         if given["use_idf"]:

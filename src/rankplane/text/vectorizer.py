@@ -19,6 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankplane._core import Corpus, Vocabulary
+from rankplane.docstrings import Entry, documented
 from rankplane.progress import ProgressBar
 from rankplane.text.code_points import code_points
 from rankplane.text.documents import feed
@@ -29,74 +30,94 @@ class NoColumnsError(ValueError):
     """No term of the documents becomes a column."""
 
 
-class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn documents into a sparse matrix of TF-IDF weights of words and n-grams.
+DOCUMENTS = {
+    "X": Entry(
+        "iterable of str or bytes, or of batches of them",
+        "Documents: a list, an array, a column of pandas, polars or pyarrow, or an iterator of such batches, which are read one at "
+        "a time. None and NaN are empty documents.",
+    ),
+    "y": Entry("None", "Ignored."),
+}
 
-    With the same settings the result is that of scikit-learn's TfidfVectorizer, in float32, many times faster.
+
+@documented(DOCUMENTS)
+class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn documents into a sparse matrix of TF-IDF features of words and n-grams.
+
+    With the same settings, the result is that of :class:`sklearn.feature_extraction.text.TfidfVectorizer`, in float32, and many
+    times faster.
 
     Parameters
     ----------
-    preset : {"default", "paper"}, default="default"
-        A set of defaults for the parameters that are None; what is passed wins. "default" keeps all words and the
-        signs `!` and `?`, does not stem, takes 1 + log of counts, single words and pairs, in at least 2 documents.
-        "paper" drops English stop words and words of one character, stems, and keeps words and pairs in at least 3
-        documents and at most half.
-    ngram_range : tuple of two int, default=None
-        Least and largest number of words (or characters) of a column. Both presets: (1, 2).
-    min_df, max_df : int or float, default=None
-        Columns must occur in at least and at most so many documents, or such a share of them.
-    max_features : int, default=None
-        Keep only so many columns, the most frequent ones. None keeps all.
-    stop_words : False, str or iterable of str, default=None
-        Words to leave out, before n-grams are formed: a list, or the name of a language. False keeps all words.
-    stemmer : False, str or callable, default=None
-        A Snowball language, or a function from a token to its term; None or "" as a term drops the token. False: no
-        stemming.
-    token_pattern : str, default=None
-        Regular expression of a token. Patterns like ``(?u)\\b\\w\\w+\\b``, also with ``|[!?]`` at the end, run
-        compiled.
-    tokenizer : callable, default=None
-        From a normalised document to its tokens. Runs in Python.
-    segmenter : {None, "chinese"}, default=None
-        Puts blanks between the words of a language that writes none. Needs the extra ``rankplane[chinese]``.
-    min_token_length : int, default=None
-        Shorter tokens are left out, before n-grams are formed.
-    analyzer : {"word", "char", "char_wb"}, default="word"
-        What columns are made of: words, characters, or characters inside words.
-    lowercase : bool, default=True
-        Lower-case documents first.
-    strip_accents : {None, "ascii", "unicode"}, default=None
-        Remove accents, as scikit-learn does.
-    sublinear_tf : bool, default=None
-        Count tf as 1 + log(tf).
-    use_idf : bool, default=None
-        Weigh columns by inverse document frequency. None: True, without hashing.
-    smooth_idf : bool, default=None
-        Compute idf as if one more document held every term. None: True.
-    norm : {"l2", "l1", None}, default="l2"
-        Norm that every row is scaled to.
-    hashing : int, default=None
-        Number of bits: columns are hashes of n-grams, 2**hashing of them, and no vocabulary is kept; `transform` needs
-        no `fit`.
-    encoding, decode_error : str, default="utf-8", "strict"
-        How to decode documents that are bytes.
-    n_jobs : int, default=None
-        Number of threads; None is 1, -1 all processors. The result does not depend on it.
-    verbose : int, default=0
-        Show a progress bar.
+    preset : {'default', 'paper'}
+        Values of the parameters that are None. ``'default'`` keeps all words and the signs ``!`` and ``?``, does not stem, uses
+        sublinear counts, and keeps words and pairs of words that occur in at least 2 documents. ``'paper'`` removes English stop
+        words and words of one character, stems, and keeps words and pairs that occur in at least 3 documents and at most half
+        of them.
+    ngram_range : tuple of (int, int)
+        Smallest and largest number of words (or characters) of an n-gram. (1, 2) in both presets.
+    min_df : int or float
+        Ignore n-grams that occur in fewer documents: a number of documents (int) or a proportion of them (float).
+    max_df : int or float
+        Ignore n-grams that occur in more documents: a number of documents (int) or a proportion of them (float).
+    max_features : int
+        Keep only this many of the most frequent n-grams. If None, all are kept.
+    stop_words : False, str or iterable of str
+        Words to remove before n-grams are formed: a list, or the name of a language. False removes none.
+    stemmer : False, str or callable
+        Name of a Snowball stemmer, or a function from a token to its stem. Tokens whose stem is None or empty are removed. False
+        disables stemming.
+    token_pattern : str
+        Regular expression of a token. Patterns such as ``(?u)\\b\\w\\w+\\b``, optionally followed by ``|[!?]``, run in compiled
+        code.
+    tokenizer : callable
+        Function from a normalised document to its tokens, instead of ``token_pattern``. Runs in Python.
+    segmenter : {'chinese'}
+        Split texts of a language that does not separate words by spaces. Needs the extra ``rankplane[chinese]``.
+    min_token_length : int
+        Shorter tokens are removed before n-grams are formed.
+    analyzer : {'word', 'char', 'char_wb'}
+        Whether n-grams are made of words, of characters, or of characters within words.
+    lowercase : bool
+        Whether to convert documents to lower case.
+    strip_accents : {'ascii', 'unicode'}
+        How to remove accents, as in scikit-learn. None keeps them.
+    sublinear_tf : bool
+        Whether to replace the term frequency tf by 1 + log(tf).
+    use_idf : bool
+        Whether to weight features by inverse document frequency. None means True, or False with ``hashing``.
+    smooth_idf : bool
+        Whether to compute idf as if an extra document contained every term once. None means True.
+    norm : {'l2', 'l1'}
+        Norm that rows are scaled to. None disables scaling.
+    hashing : int
+        Hash n-grams to ``2**hashing`` features instead of learning a vocabulary; ``transform`` then needs no ``fit``.
+    encoding : str
+        Encoding of documents that are bytes.
+    decode_error : {'strict', 'ignore', 'replace'}
+        What to do with bytes that cannot be decoded.
+    n_jobs : int
+        Number of threads. None means 1, -1 all processors. The result does not depend on it.
+    verbose : int
+        Set to 1 to show a progress bar.
 
     Attributes
     ----------
     vocabulary_ : dict of str to int
-        Column of each n-gram.
-    idf_ : ndarray of shape (n_columns,)
-        Inverse document frequencies, if `use_idf`.
+        Column of each n-gram. Not with ``hashing``.
+    idf_ : ndarray of shape (n_features,)
+        Inverse document frequencies. Only with ``use_idf``.
     n_documents_ : int
-        Number of documents seen by `fit`.
+        Number of documents seen during ``fit``. Not with ``hashing``.
+
+    See Also
+    --------
+    ColumnEncoder : Encode tables of numbers and categories.
+    sklearn.feature_extraction.text.TfidfVectorizer : The same features in scikit-learn.
 
     Examples
     --------
-    >>> from rankplane.text import TextVectorizer
+    >>> from rankplane import TextVectorizer
     >>> vectorizer = TextVectorizer(min_df=1)
     >>> X = vectorizer.fit_transform(["good value!", "not good"])
     >>> vectorizer.get_feature_names_out().tolist()
@@ -158,7 +179,13 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> "TextVectorizer":
-        """Learn vocabulary and document frequencies of X, an iterable of documents or of batches of documents."""
+        """Learn the vocabulary and the document frequencies.
+
+        Returns
+        -------
+        object
+            The fitted vectorizer.
+        """
         settings = self._settings()
         if settings.hashing is None:
             with ProgressBar(self.verbose) as bar:
@@ -166,7 +193,13 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> sp.csr_matrix:
-        """Learn from X and return its matrix. Batches are read once, one at a time."""
+        """Learn the vocabulary and transform the documents, which are read once.
+
+        Returns
+        -------
+        csr_matrix of shape (n_documents, n_features)
+            Features of the documents, in float32.
+        """
         settings = self._settings()
         if settings.hashing is not None:
             return self.transform(X)
@@ -176,7 +209,13 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return self._rows(corpus, settings, is_learned=True, bar=bar)
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """Return the matrix of X in the columns learnt by `fit`."""
+        """Transform documents into features.
+
+        Returns
+        -------
+        csr_matrix of shape (n_documents, n_features)
+            Features of the documents, in float32.
+        """
         settings = self._settings()
         if settings.hashing is None:
             check_is_fitted(self)
@@ -190,7 +229,18 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return self._rows(corpus, settings, is_learned=False, bar=bar)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the n-grams of the columns, in their order, which is alphabetical."""
+        """Get the n-grams of the features.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            The n-grams, in alphabetical order.
+        """
         self._check_has_vocabulary()
         return np.asarray(self._vocabulary.names(), dtype=object)
 
