@@ -11,15 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 # What a browser fetches by itself, unlike the href of an <a>, which a reader has to click.
-LOADED = {
-    ("script", "src"),
-    ("img", "src"),
-    ("iframe", "src"),
-    ("source", "src"),
-    ("video", "src"),
-    ("audio", "src"),
-    ("object", "data"),
-}
+LOADED = {*((tag, "src") for tag in ("script", "img", "iframe", "source", "video", "audio", "embed")), ("object", "data")}
 FETCHING_RELATIONS = {"stylesheet", "icon", "preload", "prefetch", "preconnect", "dns-prefetch", "modulepreload", "manifest"}
 CSS_URL = re.compile(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""")
 

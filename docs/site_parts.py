@@ -3,12 +3,13 @@
 import inspect
 from pathlib import Path
 
-import rankplane
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxTranslator
 from sphinx.util.typing import ExtensionMetadata
+
+import rankplane
 
 # Pages that live beside docs/ on a code host are pages of the site too.
 OUTSIDE = {"../SECURITY.md": "security.md", "../ARCHITECTURE.md": "architecture.md", "../CONTRIBUTING.md": "contributing.md"}

@@ -2,9 +2,9 @@
 Choosing C
 ==========
 
-``C`` is the inverse of the regularisation strength: a small one keeps the weights small, a large one fits the training samples more
-closely. :class:`~rankplane.CSearchCV` chooses it by cross-validation. All folds are solved at once and C grows from value to value, so
-the whole search costs a few fits.
+``C`` is the inverse of the regularisation strength: a small one keeps the weights small, a large one fits the training samples
+more closely. :class:`~rankplane.CSearchCV` chooses it by cross-validation. All folds are solved at once and C grows from value to
+value, so the whole search costs a few fits.
 """
 
 import matplotlib.pyplot as plt

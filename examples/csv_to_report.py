@@ -2,7 +2,8 @@
 From a csv file to a report
 ===========================
 
-Three commands: train a model from a csv file, rank new rows, and write a page about the model. The same commands work in a terminal.
+Three commands: train a model from a csv file, rank new rows, and write a page about the model. The same commands work in a
+terminal.
 """
 
 import csv
@@ -76,5 +77,4 @@ class Page:
         return f'<iframe class="report" title="Report of the model" srcdoc="{html.escape(self.content)}"></iframe>'
 
 
-report = Page(folder / "stars.html")
-report
+Page(folder / "stars.html")

@@ -2,8 +2,9 @@
 Decision regions of both rankers
 ================================
 
-:class:`~rankplane.NPSVOR` has one plane through each rank. Two rules turn the scores ``f_k`` of a sample into a rank: *ordered*, the
-default, counts the boundaries ``f_k + f_{k+1} > 0`` that the sample lies above; *nearest* takes the plane of smallest ``|f_k|``.
+:class:`~rankplane.NPSVOR` has one plane through each rank. Two rules turn the scores ``f_k`` of a sample into a rank: *ordered*,
+the default, counts the boundaries ``f_k + f_{k+1} > 0`` that the sample lies above; *nearest* takes the plane of smallest
+``|f_k|``.
 """
 
 import matplotlib.pyplot as plt
@@ -21,15 +22,15 @@ y = np.repeat([1, 2, 3, 4], 60)
 X = centres[y - 1] + spreads[y - 1] * rng.standard_normal((len(y), 2))
 
 # %%
-# The training set is the same, and so are the planes (dashed). Only the rule differs. Far from the data two planes may cross, and
-# the nearest plane is then one of a distant rank; the ordered rule always passes from a rank to its neighbour.
+# The planes (dashed) are the same on both sides; only the rule differs. Where planes cross, far from the data, the nearest plane
+# may belong to a distant rank: on the right, rank 4 comes back in the upper left corner. The ordered rule has no such islands here.
 
 x_grid, y_grid = np.meshgrid(np.linspace(-8, 8, 300), np.linspace(-8, 8, 300))
 points = np.column_stack([x_grid.ravel(), y_grid.ravel()])
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
 regions = {}
 for axis, ranker in zip(axes, ("ordered", "nearest"), strict=True):
-    model = NPSVOR(C=1, ranker=ranker, tol=1e-3).fit(X, y)
+    model = NPSVOR(C=1, ranker=ranker).fit(X, y)
     regions[ranker] = model.predict(points).reshape(x_grid.shape)
     axis.contourf(x_grid, y_grid, regions[ranker], levels=np.arange(0.5, 5), cmap="viridis", alpha=0.35)
     scores = model.plane_scores(points)
@@ -43,5 +44,5 @@ plt.show()
 # %%
 # On the data itself the two rules seldom disagree:
 
-ordered, nearest = (NPSVOR(C=1, ranker=ranker, tol=1e-3).fit(X, y).predict(X) for ranker in ("ordered", "nearest"))
+ordered, nearest = (NPSVOR(C=1, ranker=ranker).fit(X, y).predict(X) for ranker in ("ordered", "nearest"))
 print(f"{np.mean(ordered == nearest):.1%} of the training samples get the same rank from both")

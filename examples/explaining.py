@@ -2,8 +2,8 @@
 Explaining a prediction
 =======================
 
-The score of a text against the boundary between two ranks is a sum: the bias, plus what each word adds. ``explain`` shows the largest
-terms and the sum of the rest, ``top_features`` the words with the largest weights at each boundary.
+The score of a text against the boundary between two ranks is a sum: the bias, plus what each word adds. ``explain`` shows the
+largest terms and the sum of the rest, ``top_features`` the words with the largest weights at each boundary.
 """
 
 import matplotlib.pyplot as plt

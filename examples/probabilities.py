@@ -2,8 +2,8 @@
 Probabilities and rank sets
 ===========================
 
-``probability=True`` calibrates a probability for every rank on held-out samples of a cross-validation. From them follow the answer of
-least expected cost, and sets of neighbouring ranks such as "3-4" that hold the true rank as often as you ask.
+``probability=True`` calibrates a probability for every rank on held-out samples of a cross-validation. From them follow the
+answer of least expected cost, and sets of neighbouring ranks such as "3-4" that hold the true rank as often as you ask.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ for row in range(4):
     print(f"{probabilities[row].round(2)}  answer {answer}  set {words:4} true {y[test][row]}")
 
 # %%
-# Both can be checked. On the left, samples are grouped by the probability that a rank was given: the share of them that had this rank
-# should be the same. On the right, the share of sets that hold the true rank should be what was asked for.
+# Both can be checked. On the left, samples are grouped by the probability that a rank was given: the share of them that had this
+# rank should be the same. On the right, the share of sets that hold the true rank should be what was asked for.
 
 is_rank = y[test][:, None] == model.classes_
 bins = np.digitize(probabilities, np.linspace(0, 1, 11)[1:-1])
