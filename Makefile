@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench paper paper-quick sanitize fuzz format clean
+.PHONY: help demo test lint bench paper paper-quick docs sanitize fuzz format clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1	\2/p' Makefile | expand -t 20
@@ -40,6 +40,12 @@ paper: $(DONE)/package $(DONE)/paper ## Reproduce the paper, going on where the 
 
 paper-quick: $(DONE)/package $(DONE)/paper ## The same on a few small samples, into build/paper-quick
 	@$(BIN)/python -m experiments $(if $(DATA),--data $(DATA)) --quick $(PAPER_ARGS)
+
+# Sphinx warns of a page only when it reads it, so a build that failed forgets what it has read.
+docs: $(DONE)/package $(DONE)/docs ## Build the documentation site into build/docs, and check its links
+	@$(BIN)/sphinx-build -q -W --keep-going -d build/docs-cache docs build/docs || { rm -rf build/docs-cache; exit 1; }
+	@$(BIN)/python docs/check_site.py build/docs
+	@echo "the site is build/docs/index.html"
 
 lint: $(DONE)/package $(DONE)/lint ## Check style, types, layers, docstrings, and warnings of the C++ compiler
 	@$(BIN)/ruff check --quiet . && echo "ruff check: fine"
@@ -74,7 +80,7 @@ format: $(DONE)/lint ## Rewrite the sources the way lint wants them
 	@$(BIN)/clang-format -i $(CXX_SOURCES)
 
 clean: ## Remove .venv, builds and caches
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/gallery docs/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(call cmake_build,folder under build/,options): quiet unless it fails. CMake itself knows what has changed.
@@ -105,7 +111,7 @@ $(DONE)/package: $(DONE)/run $(CORE) $(wildcard src/rankplane/*/__init__.py)
 	@$(BIN)/pip install -qq --no-build-isolation --no-deps --editable .
 	@touch $@
 
-$(DONE)/run $(DONE)/test $(DONE)/lint $(DONE)/bench $(DONE)/paper $(DONE)/fuzz: $(DONE)/%: $(DONE)/build
+$(DONE)/run $(DONE)/test $(DONE)/lint $(DONE)/bench $(DONE)/paper $(DONE)/docs $(DONE)/fuzz: $(DONE)/%: $(DONE)/build
 	@echo "installing what \"$*\" needs"
 	@$(call install,$*)
 	@touch $@

@@ -1,0 +1,48 @@
+"""
+Decision regions of both rankers
+================================
+
+:class:`~rankplane.NPSVOR` has one plane through each rank. Two rules turn the scores ``f_k`` of a sample into a rank: *ordered*,
+the default, counts the boundaries ``f_k + f_{k+1} > 0`` that the sample lies above; *nearest* takes the plane of smallest
+``|f_k|``.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from rankplane import NPSVOR
+
+# %%
+# Four ranks lie along a line, with different directions of spread. The planes are not parallel, because each is fitted on its own.
+
+rng = np.random.default_rng(0)
+centres = np.array([[-3.0, -1.0], [-1.0, 1.0], [1.5, 0.5], [3.5, 2.5]])
+spreads = np.array([[0.5, 1.0], [0.6, 0.5], [0.5, 0.9], [0.9, 0.4]])
+y = np.repeat([1, 2, 3, 4], 60)
+X = centres[y - 1] + spreads[y - 1] * rng.standard_normal((len(y), 2))
+
+# %%
+# The planes (dashed) are the same on both sides; only the rule differs. Where planes cross, far from the data, the nearest plane
+# may belong to a distant rank: on the right, rank 4 comes back in the upper left corner. The ordered rule has no such islands here.
+
+x_grid, y_grid = np.meshgrid(np.linspace(-8, 8, 300), np.linspace(-8, 8, 300))
+points = np.column_stack([x_grid.ravel(), y_grid.ravel()])
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
+regions = {}
+for axis, ranker in zip(axes, ("ordered", "nearest"), strict=True):
+    model = NPSVOR(C=1, ranker=ranker).fit(X, y)
+    regions[ranker] = model.predict(points).reshape(x_grid.shape)
+    axis.contourf(x_grid, y_grid, regions[ranker], levels=np.arange(0.5, 5), cmap="viridis", alpha=0.35)
+    scores = model.plane_scores(points)
+    for plane in range(4):
+        axis.contour(x_grid, y_grid, scores[:, plane].reshape(x_grid.shape), levels=[0], colors="black", linestyles="dashed")
+    axis.scatter(*X.T, c=y, cmap="viridis", edgecolor="white", s=28)
+    axis.set(title=f'ranker="{ranker}"', xlabel="first column", xlim=(-8, 8), ylim=(-8, 8))
+axes[0].set_ylabel("second column")
+plt.show()
+
+# %%
+# On the data itself the two rules seldom disagree:
+
+ordered, nearest = (NPSVOR(C=1, ranker=ranker).fit(X, y).predict(X) for ranker in ("ordered", "nearest"))
+print(f"{np.mean(ordered == nearest):.1%} of the training samples get the same rank from both")
