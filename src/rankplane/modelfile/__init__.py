@@ -31,6 +31,7 @@ __all__ = [
     "open_model",
     "read_metadata",
     "save_model",
+    "write_model",
 ]
 
 
@@ -71,6 +72,13 @@ def save_model(
     metadata : dict of plain values, optional
         What else to remember, such as metrics; `read_metadata` returns it with the version and the date.
     """
+    write_model(model, path, compact=compact, metadata=metadata)
+
+
+def write_model(
+    model: Any, path: str | os.PathLike[str], *, compact: float | None = None, metadata: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """`save_model` that returns what `read_metadata` would find in the file."""
     name = check_path(path)
     if compact is not None and (isinstance(compact, bool) or not isinstance(compact, int | float) or not 0 <= compact < math.inf):
         raise ValueError(f"compact must be None or a number from 0 up. Got {compact!r}.")
@@ -85,6 +93,7 @@ def save_model(
         raise ValueError(f"metadata must hold plain finite values: {error}.") from None
     content = {"model": tree, "metadata": remembered, "compact": compact, "scikit-learn": sklearn.__version__}
     write_file(name, content, writer.arrays)
+    return remembered
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
