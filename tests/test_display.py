@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from rankplane.inputs.batches import Batch
 from rankplane.inputs.schema import Inputs, prepare
 from rankplane.prediction.explanations import Boundary
 from rankplane.text import TextVectorizer
-from rankplane.training import fitting as training
-from rankplane.training.fitting import Choices, Pipeline
+from rankplane.training import fitting
+from rankplane.training.choices import Choices
 from rankplane.training.highlights import marked, shaded, text_pulls
+from rankplane.training.model import TrainedModel
 from test_cli import make_rows
 from test_training import rows_of
 
@@ -32,7 +34,7 @@ def shown(function, *arguments, width=80):
 
 @pytest.fixture(scope="module")
 def trained():
-    return training.train(rows_of(make_rows(200)), Inputs("stars", ["review"]), Choices())
+    return fitting.train(rows_of(make_rows(200)), Inputs("stars", ["review"]), Choices()).model
 
 
 def numbers_of(line):
@@ -41,7 +43,7 @@ def numbers_of(line):
 
 def test_an_explanation_adds_up_as_shown(trained):
     text = "the great lovely phone was broken and very awful, best of all, superb waste"
-    story = shown(display.show_explanation, trained.pipeline, "stars", text, [text], width=300)
+    story = shown(display.show_explanation, trained, [text], width=300)
     lines = [line for line in story.splitlines() if " | " in line]
     assert len(lines) == 4
     for line in lines:
@@ -67,7 +69,7 @@ def test_terms_of_no_account_are_left_to_the_rest():
 
 
 def test_a_text_without_known_words(trained):
-    story = shown(display.show_explanation, trained.pipeline, "stars", "这部电影很好看", ["这部电影很好看"])
+    story = shown(display.show_explanation, trained, ["这部电影很好看"])
     assert "No known words, of 1" in story
     assert "pulls up, " not in story
 
@@ -88,30 +90,33 @@ def test_marks(pieces, expected):
 
 
 def test_pulls_are_marked_without_colours(trained):
-    story = shown(display.show_text, trained.pipeline, "the great phone was broken")
+    text = "the great phone was broken"
+    story = shown(display.show_text, trained, text, trained.transform([text]))
     assert re.search(r"\+{1,2}great", story)
     assert re.search(r"-{1,2}broken", story)
     assert "+ green pulls up, - red pulls down" in story
 
 
 def fit(vectorizer, texts, ranks):
-    return Pipeline([("features", vectorizer), ("model", NPSVOR(C=10).fit(vectorizer.fit_transform(texts), ranks))])
+    return TrainedModel(vectorizer, NPSVOR(C=10).fit(vectorizer.fit_transform(texts), ranks), Inputs("rank", ["text"]))
+
+
+def pieces_of(model, text):
+    return shaded(text, text_pulls(model, text, model.transform([text])))
 
 
 @pytest.mark.parametrize("options", [{"analyzer": "char", "ngram_range": (1, 2)}, {"analyzer": "char_wb", "ngram_range": (2, 3)}])
 def test_characters_are_marked_where_they_are(options):
-    pipeline = fit(TextVectorizer(min_df=1, **options), ["xxxx mmmm", "yyyy mmmm"] * 10, [1, 2] * 10)
-    pieces = dict.fromkeys(
-        "".join(piece.split()) for piece, share in shaded("mmmm yyyy", text_pulls(pipeline, "mmmm yyyy")) if share > 0.5
-    )
+    model = fit(TextVectorizer(min_df=1, **options), ["xxxx mmmm", "yyyy mmmm"] * 10, [1, 2] * 10)
+    pieces = dict.fromkeys("".join(piece.split()) for piece, share in pieces_of(model, "mmmm yyyy") if share > 0.5)
     assert pieces
     assert all(set(piece) == {"y"} for piece in pieces)
 
 
 def test_segmented_words_are_marked_where_they_are():
     pytest.importorskip("jieba")
-    pipeline = fit(TextVectorizer(min_df=1, segmenter="chinese"), ["电影很好看", "电影很无聊"] * 10, [2, 1] * 10)
-    strongest = [piece for piece, share in shaded("电影很无聊", text_pulls(pipeline, "电影很无聊")) if share < -0.5]
+    model = fit(TextVectorizer(min_df=1, segmenter="chinese"), ["电影很好看", "电影很无聊"] * 10, [2, 1] * 10)
+    strongest = [piece for piece, share in pieces_of(model, "电影很无聊") if share < -0.5]
     assert strongest
     assert "电影" not in "".join(strongest)
 
@@ -134,8 +139,8 @@ def test_spread_and_gamma_are_kept_and_shown():
     batch = Batch({name: [row[name] for row in rows] for name in rows[0]}, list(range(90)))
     inputs = Inputs("stars", columns=["a", "b"])
     for C in (None, 1.0):
-        found = training.train(prepare(batch, "t", inputs), inputs, Choices(kernel="rbf", C=C))
-        story = shown(display.show_trained, found.pipeline, found.metadata, "rows")
+        found = fitting.train(prepare(batch, "t", inputs), inputs, Choices(kernel="rbf", C=C)).model
+        story = shown(display.show_trained, found, "rows")
         assert f"gamma {found.metadata['choices']['gamma']:.4g}" in story
         if C is None:
             assert len(found.metadata["search"]["spread"]) == len(found.metadata["search"]["C"]) == 11
@@ -148,10 +153,10 @@ def test_measures_say_which_way_is_better(trained):
 
 
 def test_warnings_come_first(trained):
-    metadata = trained.metadata | {"warnings": ["The model is no better.", "Likely reason: x."]}
-    story = shown(display.show_trained, trained.pipeline, metadata, "rows")
+    warned = replace(trained, metadata=trained.metadata | {"warnings": ["The model is no better.", "Likely reason: x."]})
+    story = shown(display.show_trained, warned, "rows")
     assert story.lstrip().startswith("Warning: The model is no better.\nLikely reason: x.")
-    assert "Warning" not in shown(display.show_trained, trained.pipeline, trained.metadata, "rows")
+    assert "Warning" not in shown(display.show_trained, trained, "rows")
 
 
 def test_sentences_and_names_stay_whole_in_a_pipe():
@@ -190,5 +195,5 @@ def test_a_matrix_too_wide_becomes_a_line_per_rank():
 
 def test_a_decision_by_costs_has_a_meaning():
     choices = Choices(C=1.0, class_weight="balanced")
-    found = training.train(rows_of(make_rows(200)), Inputs("stars", ["review"]), choices)
-    assert "(the rank of least expected cost)" in shown(display.show_explanation, found.pipeline, "stars", "great", ["great"])
+    found = fitting.train(rows_of(make_rows(200)), Inputs("stars", ["review"]), choices).model
+    assert "(the rank of least expected cost)" in shown(display.show_explanation, found, ["great"])

@@ -191,13 +191,13 @@ def test_a_folder_that_vanishes_during_the_work(here, monkeypatch, capsys):
 
 
 def test_inputs_that_vanish_after_reading_cost_nothing(here, monkeypatch):
-    fit = commands.training.train
+    fit = commands.fitting.train
 
     def train(*arguments):
         os.unlink("reviews.csv")
         return fit(*arguments)
 
-    monkeypatch.setattr(commands.training, "train", train)
+    monkeypatch.setattr(commands.fitting, "train", train)
     assert main(JOBS["model and page"][0]) == 0
     assert modelfile.read_metadata("out/m.rankplane")["fingerprint"].startswith("sha256:")
 

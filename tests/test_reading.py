@@ -28,10 +28,10 @@ def whole(folder, name, content, **options):
 
 
 def complaint(folder, name, content, **options):
-    """The sentence for a bad file, less the folder that it is in."""
+    """The sentence of the command line for a bad file, less the folder that it is in."""
     with pytest.raises(InputError) as error:
         whole(folder, name, content, **options)
-    sentence = str(error.value)
+    sentence = error.value.with_options
     assert "\n" not in sentence
     assert sentence.endswith((".", "?"))
     return sentence.replace(f"{folder}{os.sep}", "")

@@ -4,6 +4,7 @@ import html
 import html.parser
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from browser import BROWSER, FAINT_TEXTS, opened_tab
 from rankplane import datasets, metrics, modelfile
 from rankplane.cli import demo, main
 from rankplane.inputs.reading import read_all
-from rankplane.inputs.schema import Inputs, Rows, joined_fields, take
+from rankplane.inputs.schema import Rows, joined_fields, take
 from rankplane.report import make_report, plots, verdict
 from rankplane.report.findings import COVERAGES, Findings
-from rankplane.training import fitting as training
+from rankplane.training import measuring
+from rankplane.training.model import TrainedModel
+from rankplane.training.wording import HEADINGS, figure
 from test_cli import GOOD, make_rows, read_csv, write_csv
 
 SCRIPT = "<script>alert(1)</script> "
@@ -168,11 +171,11 @@ def test_baselines_are_of_the_rows_that_are_measured(page, capsys):
     # The page shows the same, and what was measured in training under that name only.
     text = page.read_text(encoding="utf-8")
     cards, about = words_of(part(text, "Verdict")), words_of(part(text, "Training data"))
-    for name in training.HEADINGS:
-        assert f"always {median}, the median: {training.figure(told['median'][name])}" in cards
-        assert f"always {commonest}, the commonest: {training.figure(told['majority'][name])}" in cards
+    for name in HEADINGS:
+        assert f"always {median}, the median: {figure(told['median'][name])}" in cards
+        assert f"always {commonest}, the commonest: {figure(told['majority'][name])}" in cards
     earlier = modelfile.read_metadata(model)["metrics"]
-    figures = " ".join(training.figure(earlier["median"][name]) for name in training.HEADINGS)
+    figures = " ".join(figure(earlier["median"][name]) for name in HEADINGS)
     assert f"median {figures}" in about
     assert "When it was trained Measured when the model was trained, on" in about
     assert "other rows than those of this page" in about
@@ -183,12 +186,12 @@ def test_baselines_are_of_the_rows_that_are_measured(page, capsys):
 
 def test_baselines_of_older_files():
     order = np.array([1, 2, 3])
-    assert training.trained_ranks({"data": {"ranks": {"1": 5, "2": 0, "3": 2}}}) == {"1": 5, "2": 0, "3": 2}
-    assert training.constant_answers(order, {"1": 3, "2": 0, "3": 4}) == {"majority": 3, "median": 3}
-    assert training.constant_answers(order, {"1": 3, "2": 1, "3": 2}) == {"majority": 1, "median": 2}
-    assert training.constant_answers(order, {}) == {}
+    assert measuring.trained_ranks({"data": {"ranks": {"1": 5, "2": 0, "3": 2}}}) == {"1": 5, "2": 0, "3": 2}
+    assert measuring.constant_answers(order, {"1": 3, "2": 0, "3": 4}) == {"majority": 3, "median": 3}
+    assert measuring.constant_answers(order, {"1": 3, "2": 1, "3": 2}) == {"majority": 1, "median": 2}
+    assert measuring.constant_answers(order, {}) == {}
     answers = {"model": np.array([1, 3])}
-    assert list(training.compared(np.array([1, 3]), answers, order, training.trained_ranks({}))) == ["rows", "model"]
+    assert list(measuring.compared(np.array([1, 3]), answers, order, measuring.trained_ranks({}))) == ["rows", "model"]
 
 
 @pytest.fixture(scope="module")
@@ -204,13 +207,13 @@ def noise(tmp_path_factory):
 
 def parts_of(page):
     """What make_report takes, for the rows of ``later.csv`` or of the training file."""
-    pipeline, metadata = modelfile.open_model(page.with_name("m" if page.with_name("m").exists() else "m.rankplane"))
-    inputs = Inputs(**metadata["inputs"])
-    path = str(page.with_name("later.csv" if page.with_name("later.csv").exists() else metadata["source"]))
+    model = TrainedModel.open(str(page.with_name("m" if page.with_name("m").exists() else "m.rankplane")))
+    inputs = model.inputs
+    path = str(page.with_name("later.csv" if page.with_name("later.csv").exists() else model.metadata["source"]))
     batch = read_all(path)
     labels, present = inputs.labels(batch, path)
     features = take(inputs.features(batch, path), present)
-    return pipeline, metadata, inputs, Rows(features, labels, present, {}, joined_fields(batch, path, inputs, present))
+    return model, model.encode(Rows(features, labels, present, {}, joined_fields(batch, path, inputs, present)))
 
 
 def test_a_model_no_better_than_the_median_is_told_first(noise, page):
@@ -222,22 +225,23 @@ def test_a_model_no_better_than_the_median_is_told_first(noise, page):
 
 
 def test_rows_unlike_those_of_training_are_told_of(page):
-    pipeline, metadata, inputs, rows = parts_of(page)
-    upside_down = Rows(rows.features, 6 - rows.labels, rows.together, {})
-    text = make_report(pipeline, metadata, inputs, upside_down, "rows of other.csv")
+    model, measured = parts_of(page)
+    upside_down = replace(measured, rows=replace(measured.rows, labels=6 - measured.rows.labels))
+    text = make_report(model, upside_down, "rows of other.csv")
     assert headings(text)[0].startswith("No better than always answering 3")
     assert "So these rows differ from those of training" in words_of(text)
 
 
 def test_warnings_of_training_come_first(page, noise):
     told = ["It knows few words.", "Try <others>."]
-    pipeline, metadata, inputs, rows = parts_of(page)
-    text = make_report(pipeline, metadata | {"warnings": told}, inputs, rows, "rows of later.csv")
+    model, measured = parts_of(page)
+    text = make_report(replace(model, metadata=model.metadata | {"warnings": told}), measured, "rows of later.csv")
     assert headings(text)[0] == "Noted when the model was trained"
     assert "<li>Try &lt;others&gt;.</li>" in text
-    pipeline, metadata, inputs, rows = parts_of(noise)
-    metadata["metrics"] = Findings(pipeline, metadata, rows).metrics  # as if these rows had been held out
-    text = make_report(pipeline, metadata | {"warnings": told}, inputs, rows, "rows held out")
+    model, measured = parts_of(noise)
+    metrics = Findings(model, measured).metrics  # as if these rows had been held out
+    warned = replace(model, metadata=model.metadata | {"metrics": metrics, "warnings": told})
+    text = make_report(warned, measured, "rows held out")
     assert headings(text)[:2] == ["It knows few words.", "Verdict"]
 
 
@@ -288,12 +292,12 @@ def test_settings_are_those_that_were_used(page, patients):
 
 
 def test_coverage_is_that_of_predict_set(page):
-    pipeline, metadata, _, rows = parts_of(page)
-    found = Findings(pipeline, metadata, rows)
+    model, measured = parts_of(page)
+    found, rows = Findings(model, measured), measured.rows
     shown = words_of(part(page.read_text(encoding="utf-8"), "Rank sets"))
     line = []
     for asked in COVERAGES:
-        sets = pipeline[-1].predict_set(pipeline[0].transform(rows.features), asked)
+        sets = model.predict_set(model.transform(rows.features), asked)
         holds = sets[np.arange(len(sets)), rows.labels - 1]
         overall, by_rank = found.coverage(asked)
         assert (overall.held, overall.size) == (holds.mean(), sets.sum() / len(sets))

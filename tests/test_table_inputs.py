@@ -13,7 +13,7 @@ from rankplane import load_model
 from rankplane.cli import main
 from rankplane.inputs.reading import Batch, InputError, read_all
 from rankplane.inputs.schema import Inputs, prepare, reason_to_leave_out
-from rankplane.training import fitting as training
+from rankplane.training.wording import data_notes
 from test_cli import complaint, make_rows, write_csv
 
 N_ROWS = 300
@@ -78,7 +78,7 @@ def test_only_numbers_and_categories_are_features(table, tmp_path, capsys):
     assert told["data"]["left_out"] == LEFT_OUT
     assert told["inputs"]["columns"] == ["number", "large", "price", "flag", "town"]
     assert told["data"]["columns"] == 6
-    assert set(training.data_notes(told["data"])) >= {f'column "{name}" is left out: {why}' for name, why in LEFT_OUT.items()}
+    assert set(data_notes(told["data"])) >= {f'column "{name}" is left out: {why}' for name, why in LEFT_OUT.items()}
     assert main(["predict", output, table, "-o", str(tmp_path / "out.parquet")]) == 0
     assert len(pyarrow.parquet.read_table(tmp_path / "out.parquet")) == N_ROWS
     for name in ("out.csv", "out.jsonl"):
@@ -160,7 +160,7 @@ def test_nested_json_is_no_text(tmp_path, capsys):
 def test_numbers_as_texts_are_noted():
     batch = batch_of(code=["17", "4", "", "17"], word=["a", "1", "2", "3"], y=[1, 2, 1, 2])
     rows = prepare(batch, "t", Inputs("y", ["code", "word"]))
-    assert 'column "code" is read as texts, but all its values are numbers' in training.data_notes(rows.notes)
+    assert 'column "code" is read as texts, but all its values are numbers' in data_notes(rows.notes)
     assert rows.notes["number_texts"] == ["code"]
 
 
@@ -188,7 +188,7 @@ def test_ranks_compare_as_numbers_where_all_are_numbers():
         labels_of(["1", "3"], ranks)
     with pytest.raises(InputError, match=r't line 2: "1\.0" is not one of the ranks 1, two\.'):
         labels_of(["1.0"], ["1", "two"])
-    with pytest.raises(InputError, match=r"--ranks must name different ranks, but some of these numbers are equal\. Got 1,1\.0\."):
+    with pytest.raises(InputError, match=r"^ranks must name different ranks, but some of these numbers are equal\. Got 1,1\.0\."):
         Inputs.of(batch_of(y=[1]), "t", target="y", text=["y"], group=None, ranks=["1", "1.0"])
 
 
@@ -209,7 +209,7 @@ def test_huge_ranks():
 
 def test_old_notes_on_columns_left_out():
     notes = {"rows": 1, "missing_target": 0, "left_out": ["name"]}
-    assert training.data_notes(notes) == ['column "name" is left out: its values hardly ever occur twice']
+    assert data_notes(notes) == ['column "name" is left out: its values hardly ever occur twice']
 
 
 def test_delimiter_and_encoding_on_the_command_line(tmp_path, capsys):

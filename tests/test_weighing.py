@@ -23,7 +23,7 @@ def test_costs():
     assert (balanced.measure, balanced.constant) == ("macro_mae", 1)
     rule = Weighing("ranker", "1=2", ORDER, PLACES)
     assert rule.options() == {"decision": "ranker", "class_weight": {1: 2.0}}
-    with pytest.raises(InputError, match=r'--class-weight must name ranks of 1, 2, 3, each once. Got "4" in 4=2.'):
+    with pytest.raises(InputError, match=r'class_weight must name ranks of 1, 2, 3, each once. Got "4" in 4=2.'):
         Weighing("mae", "4=2", ORDER, PLACES)
 
 

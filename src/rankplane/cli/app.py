@@ -115,10 +115,24 @@ def train(
     """Train a model on rated texts or tabular data, test it, and write it to one file."""
     from rankplane.cli import commands
     from rankplane.inputs.reading import Dialect
-    from rankplane.training.fitting import Choices
+    from rankplane.training.choices import Choices
 
-    added = {"ngrams": ngrams, "analyzer": analyzer, "segmenter": segmenter, "class_weight": class_weight}
-    choices = Choices(model, preset, C, decision, 0 if test else holdout, seed, jobs, compact, kernel, gamma, **added)
+    choices = Choices(
+        model=model,
+        preset=preset,
+        C=C,
+        decision=decision,
+        holdout=0 if test else holdout,
+        seed=seed,
+        jobs=jobs,
+        compact=compact,
+        kernel=kernel,
+        gamma=gamma,
+        ngrams=ngrams,
+        analyzer=analyzer,
+        segmenter=segmenter,
+        class_weight=class_weight,
+    )
     return partial(
         commands.train,
         file,
@@ -221,7 +235,7 @@ def in_words(error: BaseException) -> str:
         return f"{named}{error.strerror}"
     if isinstance(error, MemoryError):
         return "not enough memory"
-    return str(error)
+    return str(getattr(error, "with_options", error))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,16 +21,17 @@ from rankplane import modelfile
 from rankplane.cli import demo, display
 from rankplane.files import is_special, naming
 from rankplane.inputs import writing
-from rankplane.inputs.reading import Batch, Dialect, InputError, OnRead, fingerprint, line_batches, read_all, read_batches
+from rankplane.inputs.reading import Batch, Dialect, Fingerprint, InputError, OnRead, line_batches, read_all, read_batches
 from rankplane.inputs.schema import Inputs, Rows, joined_fields, prepare, take
 from rankplane.prediction.decisions import set_in_words
 from rankplane.progress import reading_progress, working
 from rankplane.report import write_report
 from rankplane.streams import output_bytes, show_warning
 from rankplane.tabular import CellError
-from rankplane.training import fitting as training
+from rankplane.training import fitting, measuring
 from rankplane.training.cautions import Familiarity, KnownWords
-from rankplane.training.fitting import Choices
+from rankplane.training.choices import Choices
+from rankplane.training.model import TrainedModel
 
 
 def split_names(names: str | None) -> list[str] | None:
@@ -52,9 +53,9 @@ def printed(value: Any) -> None:
     print(text)
 
 
-def origin(path: str, name: str, fingerprint_name: str) -> dict[str, str]:
-    """What a model remembers of a file that it came from. A pipe cannot be read again."""
-    return {name: os.path.basename(path)} | ({fingerprint_name: fingerprint(path)} if os.path.isfile(path) else {})
+def origin(path: str, name: str, fingerprint_name: str, fingerprint: Fingerprint) -> dict[str, str]:
+    """What a model remembers of a file that it came from."""
+    return {name: os.path.basename(path)} | ({} if fingerprint.value is None else {fingerprint_name: fingerprint.value})
 
 
 def train(
@@ -78,37 +79,38 @@ def train(
     if report and not test and not choices.holdout:
         raise InputError("--report needs rows to measure on: use --holdout or --test.")
     order = split_names(ranks)
-    batch = read_shown(file, dialect)
+    fingerprint, test_fingerprint = Fingerprint(), Fingerprint()
+    batch = read_shown(file, dialect, fingerprint)
     inputs = Inputs.of(batch, file, target=target, text=text, group=group, ranks=order)
     choices.check_for(inputs)
     rows = prepare(batch, file, inputs)
     known = np.unique(rows.labels) if order is None else np.array(order)
-    test_rows = None if test is None else rows_to_test(test, inputs, known, dialect)
+    test_rows = None if test is None else rows_to_test(test, inputs, known, dialect, test_fingerprint)
     if test_rows is not None and inputs.kind == "text":
         rows.notes["seen_texts"] = len(set(rows.features) & set(test_rows.features) - {""})
-    # Not after the training, when the files may be gone.
-    origins = origin(file, "source", "fingerprint") | (origin(test, "test", "test_fingerprint") if test is not None else {})
+    origins = origin(file, "source", "fingerprint", fingerprint)
+    if test is not None:
+        origins |= origin(test, "test", "test_fingerprint", test_fingerprint)
     console = Console(quiet=as_json)
     display.show_data(console, file, rows.notes)
-    trained = training.train(rows, inputs, choices, test_rows, int(sys.stderr.isatty()))
-    metadata = origins | trained.metadata
-    pipeline = trained.pipeline
+    trained = fitting.train(rows, inputs, choices, test_rows, int(sys.stderr.isatty()))
+    model = display.remembering(trained.model, origins)
     # Its weights are compact already, and were measured so.
-    modelfile.save_model(pipeline, output, compact=None if choices.compact is None else 0.0, metadata=metadata)
+    compact = None if choices.compact is None else 0.0
+    remembered = modelfile.write_model(model.pipeline, output, compact=compact, metadata=model.metadata)
     measured_on = f"rows held out of {os.path.basename(file)}" if test is None else f"rows of {os.path.basename(test)}"
-    if report:
-        remembered = metadata if is_special(output) else modelfile.read_metadata(output)
+    if report and trained.test is not None:
         with working(sys.stderr.isatty(), "Writing the page"):
-            write_report(report, pipeline, remembered, inputs, trained.test, measured_on)
+            write_report(report, replace(model, metadata=remembered), trained.test, measured_on)
     if as_json:
-        terms = [vars(top) for top in training.telling(pipeline, display.N_TERMS)]
-        printed({"warnings": metadata["warnings"], "model": output, **metadata, "telling": terms})
+        terms = [vars(top) for top in model.top_features(display.N_TERMS)]
+        printed({"warnings": model.metadata["warnings"], "model": output, **model.metadata, "telling": terms})
         return
-    display.show_trained(console, pipeline, metadata, measured_on)
+    display.show_trained(console, model, measured_on)
     for path in filter(None, [output, report]):
         # Whole, however long the name: programs read it too.
         console.print(Text.assemble("Written: ", (path, "bold"), f" ({in_bytes(os.path.getsize(path))})"), soft_wrap=True)
-    console.print(f"{metadata['data']['columns']:,} columns, {time.perf_counter() - start:.1f} s in all.", highlight=False)
+    console.print(f"{model.metadata['data']['columns']:,} columns, {time.perf_counter() - start:.1f} s in all.", highlight=False)
 
 
 def in_bytes(n_bytes: int) -> str:
@@ -117,16 +119,16 @@ def in_bytes(n_bytes: int) -> str:
     )
 
 
-def read_shown(path: str, dialect: Dialect) -> Batch:
+def read_shown(path: str, dialect: Dialect, fingerprint: Fingerprint) -> Batch:
     """A whole file, with a bar while it is read."""
     with reading_progress(sys.stderr.isatty(), f"Reading {os.path.basename(path)}") as on_read:
-        return read_all(path, on_read, dialect)
+        return read_all(path, on_read, dialect, fingerprint)
 
 
-def rows_to_test(path: str, inputs: Inputs, order: Any, dialect: Dialect) -> Rows:
-    batch = read_shown(path, dialect)
+def rows_to_test(path: str, inputs: Inputs, order: Any, dialect: Dialect, fingerprint: Fingerprint) -> Rows:
+    batch = read_shown(path, dialect, fingerprint)
     labels, present = inputs.labels(batch, path)
-    training.check_known(labels, [batch.lines[row] for row in present], order, path)
+    measuring.check_known(labels, [batch.lines[row] for row in present], order, path)
     if not len(labels):
         raise InputError(f'{path} has no ranks in column "{inputs.target}".')
     fields = joined_fields(batch, path, inputs, present)
@@ -151,16 +153,7 @@ def check_outputs(outputs: list[str | None], inputs: list[str | None]) -> None:
         taken[os.path.realpath(path)] = path
 
 
-def opened_model(path: str) -> tuple[Any, Inputs, dict[str, Any]]:
-    if os.path.isdir(path):
-        raise InputError(f"{path} is a folder, not a file.")
-    pipeline, metadata = modelfile.open_model(path)
-    if "inputs" not in metadata or not hasattr(pipeline, "steps"):
-        raise InputError(f"{path} was not written by rankplane train, so it does not say which columns it takes.")
-    return pipeline, Inputs(**metadata["inputs"]), metadata
-
-
-def predict(model: str, file: str, output: str | None, proba: bool, rank_set: float | None, dialect: Dialect) -> None:
+def predict(model_path: str, file: str, output: str | None, proba: bool, rank_set: float | None, dialect: Dialect) -> None:
     """Add the predicted rank to every row, in the order of the rows; files larger than memory are fine."""
     if rank_set is not None and not 0 < rank_set < 1:
         raise InputError(f"--set must be a share between 0 and 1. Got {rank_set}.")
@@ -168,33 +161,35 @@ def predict(model: str, file: str, output: str | None, proba: bool, rank_set: fl
         output = None
     if output is not None:
         writing.check_output(output)
-        check_outputs([output], [model, file])
-    pipeline, inputs, _ = opened_model(model)
+        check_outputs([output], [model_path, file])
+    model = TrainedModel.open(model_path)
     has_lines = file == "-"
     if has_lines and dialect != Dialect():
         raise InputError("--delimiter and --encoding are for files: lines of standard input are UTF-8.")
-    if has_lines and inputs.kind != "text":
-        raise InputError(f"{model} takes columns, not texts, so it cannot read lines of standard input.")
+    if has_lines and model.inputs.kind != "text":
+        raise InputError(f"{model_path} takes columns, not texts, so it cannot read lines of standard input.")
     if has_lines:
-        inputs = Inputs(inputs.target, ["text"])
+        model = replace(model, inputs=Inputs(model.inputs.target, ["text"]))
     is_shown = sys.stderr.isatty() and not has_lines and output is not None
     with (
         reading_progress(is_shown, f"Reading {os.path.basename(file)}") as on_read,
         closing(rows_to_rank(file, on_read, dialect)) as batches,
     ):
-        familiarity, n_rows = Familiarity(pipeline), 0
+        familiarity, n_rows = Familiarity(model), 0
 
         def ranked_batches() -> Iterator[Batch]:
             nonlocal n_rows
             for batch in batches:
-                yield replace(batch, columns=batch.columns | predictions(pipeline, inputs, batch, file, proba, rank_set))
+                features = model.inputs.features(batch, file)
+                X = transformed(model, features, file, batch.lines)
+                yield replace(batch, columns=batch.columns | predictions(model, X, batch, file, proba, rank_set))
                 n_rows += len(batch)
                 if not has_lines:
-                    familiarity.look_at(inputs.features(batch, file))
+                    familiarity.look_at(features, X)
 
         if not has_lines or output is not None:
             writing.write_batches(output, ranked_batches())
-            warn_if_strange(model, file, familiarity)
+            warn_if_strange(model_path, file, familiarity)
             if output is not None and not is_special(output):
                 print(f"Written: {output} ({n_rows:,} rows, {in_bytes(os.path.getsize(output))})")
             return
@@ -220,30 +215,27 @@ def rows_to_rank(file: str, on_read: OnRead, dialect: Dialect) -> Generator[Batc
         yield batch
 
 
-@contextmanager
-def naming_lines(source: str, lines: Sequence[int]) -> Iterator[None]:
-    """What is wrong with a row is wrong on a line of a file."""
+def transformed(model: TrainedModel, features: Any, source: str, lines: Sequence[int]) -> Any:
+    """What the model makes of the rows of these lines. What is wrong with a row is wrong on a line of a file."""
+    if not len(lines):  # not every step takes no rows
+        return None
     try:
-        yield
+        return model.transform(features)
     except CellError as error:
         raise InputError(f"{source} line {lines[error.row]}: {error}") from None
 
 
 def predictions(
-    pipeline: Any, inputs: Inputs, batch: Batch, source: str, proba: bool, rank_set: float | None
+    model: TrainedModel, X: Any, batch: Batch, source: str, proba: bool, rank_set: float | None
 ) -> dict[str, list[Any]]:
-    """The columns to add to a batch."""
-    features = inputs.features(batch, source)
-    order = pipeline.classes_.tolist()
+    """The columns to add to a batch, of whose rows the model makes X."""
+    order = model.classes.tolist()
     names = ["prediction", *([f"p_{label}" for label in order] if proba else []), *(["set"] if rank_set is not None else [])]
     taken = next((name for name in names if name in batch.columns), None)
     if taken is not None:
         raise InputError(f'{source} has a column "{taken}" already.')
     if not len(batch):
         return {name: [] for name in names}
-    with naming_lines(source, batch.lines):
-        X = features if len(pipeline.steps) == 1 else pipeline[0].transform(features)
-    model = pipeline[-1]
     values = [model.predict(X).tolist()]
     if proba:
         values += np.round(model.predict_proba(X), 6).T.tolist()
@@ -252,42 +244,43 @@ def predictions(
     return dict(zip(names, values, strict=True))
 
 
-def warn_if_trained_on(model: str, file: str, metadata: dict[str, Any]) -> bool:
-    is_same = file != "-" and os.path.isfile(file) and metadata.get("fingerprint") == fingerprint(file)
+def warn_if_trained_on(path: str, model: TrainedModel, file: str, fingerprint: Fingerprint) -> bool:
+    is_same = fingerprint.value is not None and model.metadata.get("fingerprint") == fingerprint.value
     if is_same:
         show_warning(
-            f"{file} is the file that {model} was trained on, so these measures flatter it: train printed those of held-out rows"
+            f"{file} is the file that {path} was trained on, so these measures flatter it: train printed those of held-out rows"
         )
     return is_same
 
 
-def warn_if_strange(model: str, file: str, familiarity: Familiarity) -> None:
+def warn_if_strange(path: str, file: str, familiarity: Familiarity) -> None:
     if familiarity.finding:
-        show_warning(f"{file}: {familiarity.finding}, so answers say little; it may be unlike what {model} was trained on")
+        show_warning(f"{file}: {familiarity.finding}, so answers say little; it may be unlike what {path} was trained on")
 
 
-def evaluate(model: str, file: str, dialect: Dialect, as_json: bool) -> None:
+def evaluate(model_path: str, file: str, dialect: Dialect, as_json: bool) -> None:
     """Measure a model on a file whose ranks are known."""
-    pipeline, inputs, metadata = opened_model(model)
-    warn_if_trained_on(model, file, metadata)
-    order = pipeline.classes_
-    true, predicted, familiarity = [], [], Familiarity(pipeline)
+    model = TrainedModel.open(model_path)
+    inputs, order = model.inputs, model.classes
+    true, predicted, familiarity, fingerprint = [], [], Familiarity(model), Fingerprint()
     with reading_progress(sys.stderr.isatty(), f"Reading {os.path.basename(file)}") as on_read:
-        for batch in read_batches(file, on_read=on_read, dialect=dialect):
+        for batch in read_batches(file, on_read=on_read, dialect=dialect, fingerprint=fingerprint):
             labels, present = inputs.labels(batch, file)
-            training.check_known(labels, [batch.lines[row] for row in present], order, file)
+            lines = [batch.lines[row] for row in present]
+            measuring.check_known(labels, lines, order, file)
             if len(labels):
-                true.append(labels)
                 features = take(inputs.features(batch, file), present)
-                with naming_lines(file, [batch.lines[row] for row in present]):
-                    predicted.append(pipeline.predict(features))
-                familiarity.look_at(features)
+                X = transformed(model, features, file, lines)
+                true.append(labels)
+                predicted.append(model.predict(X))
+                familiarity.look_at(features, X)
     if not true:
         raise InputError(f"{file} has no rows with a rank.")
-    warn_if_strange(model, file, familiarity)
+    warn_if_trained_on(model_path, model, file, fingerprint)
+    warn_if_strange(model_path, file, familiarity)
     labels, answers = np.concatenate(true), np.concatenate(predicted)
-    metrics = training.compared(labels, {"model": answers}, order, training.trained_ranks(metadata))
-    matrix = training.confusion(labels, answers, order)
+    metrics = measuring.compared(labels, {"model": answers}, order, measuring.trained_ranks(model.metadata))
+    matrix = measuring.confusion(labels, answers, order)
     if as_json:
         printed({**metrics, "ranks": order.tolist(), "confusion": matrix.tolist()})
         return
@@ -296,45 +289,52 @@ def evaluate(model: str, file: str, dialect: Dialect, as_json: bool) -> None:
     display.show_confusion(console, matrix, order.tolist())
 
 
-def explain(model: str, text: str, as_json: bool) -> None:
+def record_features(path: str, inputs: Inputs, given: str) -> dict[str, list[Any]]:
+    """The columns of one row that is given as a JSON object."""
+    try:
+        record = json.loads(given)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise InputError(f'{path} takes columns, so TEXT must be a JSON object such as {{"{inputs.columns[0]}": 1}}.')
+    for name in record.keys() - {inputs.target, inputs.group}:
+        Batch({key: [] for key in inputs.columns}, []).column(name, path)  # or a complaint that names the nearest
+    return {name: [record.get(name)] for name in inputs.columns}
+
+
+def explain(model_path: str, text: str, as_json: bool) -> None:
     """Show the rank of one text, how sure the model is, and which words pull it up or down."""
-    pipeline, inputs, _ = opened_model(model)
-    if inputs.kind == "svmlight":
-        raise InputError(f"{model} takes numbered columns, which say nothing in words.")
-    if not training.is_linear(pipeline):
-        raise InputError(f"{model} has a kernel: explanations need the weights of a linear model.")
-    features: Any = [text]
-    if inputs.kind == "table":
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
-            raise InputError(f'{model} takes columns, so TEXT must be a JSON object such as {{"{inputs.columns[0]}": 1}}.')
-        for name in record.keys() - {inputs.target, inputs.group}:
-            Batch({key: [] for key in inputs.columns}, []).column(name, model)  # or a complaint that names the nearest
-        features = {name: [record.get(name)] for name in inputs.columns}
+    model = TrainedModel.open(model_path)
+    if model.inputs.kind == "svmlight":
+        raise InputError(f"{model_path} takes numbered columns, which say nothing in words.")
+    if not model.is_linear:
+        raise InputError(f"{model_path} has a kernel: explanations need the weights of a linear model.")
+    is_text = model.inputs.kind == "text"
+    features: Any = [text] if is_text else record_features(model_path, model.inputs, text)
     if not as_json:
-        display.show_explanation(Console(), pipeline, inputs.target, text if inputs.kind == "text" else None, features)
+        display.show_explanation(Console(), model, features)
         return
-    shares = dict(zip(map(str, pipeline.classes_.tolist()), pipeline.predict_proba(features)[0].tolist(), strict=True))
-    boundaries = [vars(boundary) for boundary in training.boundaries_of(pipeline, features)]
-    told = {"prediction": pipeline.predict(features)[0], "probabilities": shares, "boundaries": boundaries}
-    if inputs.kind == "text":
-        told["words"] = dict(zip(("known", "all"), (int(n[0]) for n in KnownWords(pipeline[0]).count([text])), strict=True))
+    X = model.transform(features)
+    shares = dict(zip(map(str, model.classes.tolist()), model.predict_proba(X)[0].tolist(), strict=True))
+    boundaries = [vars(boundary) for boundary in model.explain(X)[0].boundaries]
+    told = {"prediction": model.predict(X)[0], "probabilities": shares, "boundaries": boundaries}
+    if is_text:
+        known, counted = KnownWords(model.first_step).count([text], X)
+        told["words"] = {"known": int(known[0]), "all": int(counted[0])}
     printed(told)
 
 
-def report_command(model: str, file: str, output: str, dialect: Dialect) -> None:
+def report_command(model_path: str, file: str, output: str, dialect: Dialect) -> None:
     """Write a page about a model: plots, errors and settings, readable without a network."""
-    check_outputs([output], [model, file])
-    pipeline, inputs, metadata = opened_model(model)
-    is_trained_on = warn_if_trained_on(model, file, metadata)
-    rows = rows_to_test(file, inputs, pipeline.classes_, dialect)
-    warn_if_strange(model, file, Familiarity(pipeline).look_at(rows.features))
+    check_outputs([output], [model_path, file])
+    model, fingerprint = TrainedModel.open(model_path), Fingerprint()
+    rows = rows_to_test(file, model.inputs, model.classes, dialect, fingerprint)
+    is_trained_on = warn_if_trained_on(model_path, model, file, fingerprint)
     with working(sys.stderr.isatty(), "Measuring and writing the page"):
+        measured = model.encode(rows)
         measured_on = f"rows of {os.path.basename(file)}"
-        write_report(output, pipeline, metadata, inputs, rows, measured_on, is_trained_on=is_trained_on)
+        write_report(output, model, measured, measured_on, is_trained_on=is_trained_on)
+    warn_if_strange(model_path, file, Familiarity(model).look_at(rows.features, measured.X))
     print(f"Written: {output} ({in_bytes(os.path.getsize(output))})")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 
 from rich.console import Console
 from rich.text import Text
@@ -12,8 +13,8 @@ from rankplane.inputs.reading import Batch
 from rankplane.inputs.schema import Inputs, prepare
 from rankplane.progress import working
 from rankplane.report import write_report
-from rankplane.training import fitting as training
-from rankplane.training.fitting import Choices
+from rankplane.training import fitting
+from rankplane.training.choices import Choices
 
 MODEL, PAGE = "demo.rankplane", "demo.html"
 SENTENCE = "The plot is rather thin, but the actors are wonderful and I enjoyed it."
@@ -47,25 +48,26 @@ def run(folder: str = ".", data_home: str | None = None, console: Console | None
     console.print()
     display.show_data(console, data.name, rows.notes)
     began = time.perf_counter()
-    trained = training.train(rows, inputs, Choices(jobs=-1), verbose=int(console.is_terminal))
+    trained = fitting.train(rows, inputs, Choices(jobs=-1), verbose=int(console.is_terminal))
     seconds = time.perf_counter() - began
-    pipeline, metadata = trained.pipeline, {"source": data.name} | trained.metadata
+    model = display.remembering(trained.model, {"source": data.name})
     measured_on = f"{data.name} held out"
-    model, page = os.path.join(folder, MODEL), os.path.join(folder, PAGE)
-    modelfile.save_model(pipeline, model, metadata=metadata)
-    with working(console.is_terminal, "Writing the page"):
-        write_report(page, pipeline, modelfile.read_metadata(model), inputs, trained.test, measured_on)
-    n_planes = 5 * len(metadata["search"]["C"]) * len(pipeline.classes_)
+    path, page = os.path.join(folder, MODEL), os.path.join(folder, PAGE)
+    remembered = modelfile.write_model(model.pipeline, path, metadata=model.metadata)
+    if trained.test is not None:  # rated sentences are enough for a holdout
+        with working(console.is_terminal, "Writing the page"):
+            write_report(page, replace(model, metadata=remembered), trained.test, measured_on)
+    n_planes = 5 * len(model.metadata["search"]["C"]) * len(model.classes)
     told = f"{seconds:.1f} s from text to a tuned and calibrated model, {n_planes} planes trained on the way."
     console.print()
     console.print(Text(told, style="bold"))
-    display.show_trained(console, pipeline, metadata, measured_on)
+    display.show_trained(console, model, measured_on)
     text = REVIEW if data.name == "generated" else SENTENCE
     display.title(console, "Why this rank?")
-    display.show_explanation(console, pipeline, "rank", text, [text])
+    display.show_explanation(console, model, [text])
     console.print()
-    console.print(Text.assemble("A page to open in a browser: ", (page, "bold"), ", the model: ", (model, "bold")))
-    console.print(Text(f'Try: rankplane explain {model} "{text}"'))
+    console.print(Text.assemble("A page to open in a browser: ", (page, "bold"), ", the model: ", (path, "bold")))
+    console.print(Text(f'Try: rankplane explain {path} "{text}"'))
     console.print(Text(f"{time.perf_counter() - start:.1f} s in all."))
 
 

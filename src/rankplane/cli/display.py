@@ -1,6 +1,7 @@
 """What the command line shows: tables, bars, and texts coloured by their pull."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,14 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
-from sklearn.pipeline import Pipeline
 
 from rankplane.metrics import MEASURES
-from rankplane.options import DECISIONS
+from rankplane.options import DECISIONS, with_options
 from rankplane.prediction.explanations import Boundary, TopFeatures
 from rankplane.training.cautions import KnownWords
-from rankplane.training.fitting import HEADINGS, boundaries_of, data_notes, figure, telling
 from rankplane.training.highlights import FAINT, STRONG, marked, shaded, text_pulls
+from rankplane.training.model import TrainedModel
+from rankplane.training.wording import HEADINGS, data_notes, figure
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 N_TERMS = 8
@@ -173,41 +174,49 @@ def signed(value: float) -> str:
     return f"{round(value, 2) + 0.0:+.2f}"
 
 
-def show_trained(console: Console, pipeline: Pipeline, metadata: dict[str, Any], measured_on: str) -> None:
+def remembering(model: TrainedModel, origins: dict[str, str]) -> TrainedModel:
+    """The model with a memory of where it came from, and with warnings that name options."""
+    warnings = [with_options(warning) for warning in model.metadata["warnings"]]
+    return replace(model, metadata=origins | model.metadata | {"warnings": warnings})
+
+
+def show_trained(console: Console, model: TrainedModel, measured_on: str) -> None:
     """What speaks against the model, how C was chosen, how well the model does, and what tells the ranks apart."""
+    metadata = model.metadata
     show_warnings(console, metadata["warnings"])
     show_search(console, metadata["search"], metadata["choices"]["gamma"])
     show_metrics(console, metadata["metrics"], measured_on)
-    if terms := telling(pipeline, N_TERMS):
+    if terms := model.top_features(N_TERMS):
         title(console, "Most important features")
         show_terms(console, terms)
 
 
-def show_explanation(console: Console, pipeline: Pipeline, target: str, text: str | None, features: Any) -> None:
+def show_explanation(console: Console, model: TrainedModel, features: Any) -> None:
     """The rank of one row, the probabilities, the text marked by its pull, and the reasons boundary by boundary."""
-    answer, probabilities = pipeline.predict(features)[0], pipeline.predict_proba(features)[0]
-    decision = pipeline[-1].decision
+    X = model.transform(features)
+    answer, probabilities = model.predict(X)[0], model.predict_proba(X)[0]
+    decision = model.estimator.decision
     meaning = DECISIONS[decision] if isinstance(decision, str) else "the rank of least expected cost"
-    console.print(Text.assemble(f"{target}: ", (str(answer), "bold"), (f"  ({meaning})", "dim")))
-    show_probabilities(console, pipeline.classes_.tolist(), probabilities, answer.item())
-    if text is not None:
-        show_text(console, pipeline, text)
+    console.print(Text.assemble(f"{model.inputs.target}: ", (str(answer), "bold"), (f"  ({meaning})", "dim")))
+    show_probabilities(console, model.classes.tolist(), probabilities, answer.item())
+    if model.inputs.kind == "text":
+        show_text(console, model, features[0], X)
     console.print()
-    boundaries = boundaries_of(pipeline, features)
+    boundaries = model.explain(X)[0].boundaries
     show_boundaries(console, boundaries)
-    by_count = pipeline.classes_[sum(boundary.score > 0 for boundary in boundaries)]
+    by_count = model.classes[sum(boundary.score > 0 for boundary in boundaries)]
     if by_count != answer:
         told = f"The boundaries alone say {by_count}; the answer also weighs how often such scores were right in training."
         console.print(Text(told, style="dim"))
 
 
-def show_text(console: Console, pipeline: Pipeline, text: str) -> None:
+def show_text(console: Console, model: TrainedModel, text: str, X: Any) -> None:
     """A text marked by its pull, and how much of it the model knows."""
     console.print()
-    console.print(coloured(shaded(text, text_pulls(pipeline, text))))
-    words = KnownWords(pipeline[0])
-    known, counted = (int(numbers[0]) for numbers in words.count([text]))
-    if pipeline[0].transform([text]).nnz:
+    console.print(coloured(shaded(text, text_pulls(model, text, X))))
+    words = KnownWords(model.first_step)
+    known, counted = (int(numbers[0]) for numbers in words.count([text], X))
+    if X.nnz:
         console.print("[green]+ green[/green] pulls up, [red]- red[/red] pulls down, doubled where strongest", style="dim")
         console.print(Text(f"Known {words.noun}: {known} of {counted}", style="dim"))
     else:

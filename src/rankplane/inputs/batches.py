@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from rankplane.options import Wording, named
 from rankplane.tabular import unknown_column
 
 MARK = "\ufeff"  # what some programs put at the start of a text file; files that were joined have it further down
@@ -14,8 +15,14 @@ class InputError(ValueError):
     """A file that cannot be used, in one sentence, whose names and values may come from the file."""
 
     def __init__(self, sentence: str) -> None:
-        # A terminal takes characters that cannot be printed for commands.
-        super().__init__("".join(c if c.isprintable() else ascii(c)[1:-1] for c in sentence))
+        worded = Wording(sentence)
+        super().__init__(printable(worded))
+        self.with_options = printable(worded.with_options)  # for the command line
+
+
+def printable(sentence: str) -> str:
+    """A terminal takes characters that cannot be printed for commands."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in sentence)
 
 
 @dataclass(frozen=True)
@@ -62,5 +69,5 @@ class Lines:
             before = error.object[: error.start].decode(error.encoding, "ignore")
             number += before.count("\n") + before.replace("\r\n", "").count("\r")
         if self.encoding is None:
-            return f"{self.path} line {number} is not UTF-8 text: name its encoding, such as --encoding latin-1."
-        return f"{self.path} line {number} is not {self.encoding} text: name another --encoding."
+            return f"{self.path} line {number} is not UTF-8 text: name its encoding, such as {named('encoding', 'latin-1')}."
+        return f"{self.path} line {number} is not {self.encoding} text: name another {named('encoding')}."

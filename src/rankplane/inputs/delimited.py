@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from rankplane.inputs.batches import MARK, Batch, InputError, Lines
+from rankplane.options import named
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 NAMED = {"tab": "\t", "\\t": "\t"}
@@ -30,18 +31,19 @@ class Dialect:
         """Refuse what does not exist, or does not apply to this kind of file."""
         if self.delimiter is not None:
             if kind not in DELIMITERS:
-                raise InputError(f"--delimiter is for csv and tsv files. {path} is {kind}.")
+                raise InputError(f"{named('delimiter')} is for csv and tsv files. {path} is {kind}.")
             character = NAMED.get(self.delimiter, self.delimiter)
             if len(character) != 1 or character in '"\r\n\0' or "\ud800" <= character <= "\udfff":
-                raise InputError(f"--delimiter must be one character, no quote, or the word tab. Got {self.delimiter!r}.")
+                rule = "must be one character, no quote, or the word tab"
+                raise InputError(f"{named('delimiter')} {rule}. Got {self.delimiter!r}.")
         if self.encoding is not None:
             if kind == "parquet":
-                raise InputError(f"--encoding is for text files. {path} is parquet.")
+                raise InputError(f"{named('encoding')} is for text files. {path} is parquet.")
             try:
                 io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
             except (LookupError, ValueError):
-                known = "latin-1, cp1252 or utf-16"
-                raise InputError(f"--encoding must name a text encoding, such as {known}. Got {self.encoding!r}.") from None
+                rule = "must name a text encoding, such as latin-1, cp1252 or utf-16"
+                raise InputError(f"{named('encoding')} {rule}. Got {self.encoding!r}.") from None
 
     def delimiter_of(self, kind: str) -> str:
         return DELIMITERS[kind] if self.delimiter is None else NAMED.get(self.delimiter, self.delimiter)
@@ -161,10 +163,9 @@ def check_delimiter(header: str, row: str | None, delimiter: str, path: str) -> 
         is_parted = len(names) > 1 and all(name.strip() for name in names) and other != delimiter
         if is_parted and (row is None or row.count(other) >= len(names) - 1):
             option = "tab" if other == "\t" else f'"{other}"'
+            remedy = named("delimiter", "tab" if other == "\t" else other)
             shown = header if len(header) <= 60 else f"{header[:57]}..."
-            raise InputError(
-                f'{path} has only one column, "{shown}": if its columns are separated by {option}, use --delimiter {option}.'
-            )
+            raise InputError(f'{path} has only one column, "{shown}": if its columns are separated by {option}, use {remedy}.')
 
 
 def wrong_width(row: list[str], header: list[str], delimiter: str) -> str:

@@ -4,7 +4,6 @@ csv, tsv and json lines are read by the standard library: it needs nothing else 
 complaint is about. Parquet needs pyarrow; .zst needs zstandard or Python 3.14.
 """
 
-import hashlib
 import importlib
 import io
 import json
@@ -21,10 +20,12 @@ import scipy.sparse as sp
 
 from rankplane.inputs.batches import MARK, Batch, InputError, Lines
 from rankplane.inputs.delimited import PLAIN, Dialect, csv_batches, decoded_as
+from rankplane.inputs.fingerprints import Fingerprint
 from rankplane.inputs.packing import UNPACKERS, UNPACKING_ERRORS, UnpackError, no_text, packed_again
+from rankplane.options import named
 
 # Users of tables need know one file only.
-__all__ = ["LABEL", "Batch", "Dialect", "InputError", "OnRead", "fingerprint", "format_of", "line_batches"]
+__all__ = ["LABEL", "Batch", "Dialect", "Fingerprint", "InputError", "OnRead", "format_of", "line_batches"]
 __all__ += ["read_all", "read_batches", "text_batches", "widened"]
 
 BATCH = 8192
@@ -59,14 +60,10 @@ def format_of(path: str) -> tuple[str, str]:
     return FORMATS[ending], compression
 
 
-def fingerprint(path: str) -> str:
-    """What tells whether a file is still the same."""
-    with open(path, "rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-
-
-def read_batches(path: str, size: int = BATCH, on_read: OnRead | None = None, dialect: Dialect = PLAIN) -> Iterator[Batch]:
-    """The rows of a file, some at a time; at least one batch."""
+def read_batches(
+    path: str, size: int = BATCH, on_read: OnRead | None = None, dialect: Dialect = PLAIN, fingerprint: Fingerprint | None = None
+) -> Iterator[Batch]:
+    """The rows of a file, some at a time; at least one batch. The fingerprint is there when all have been read."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a folder, not a file.")
     kind, compression = format_of(path)
@@ -75,15 +72,19 @@ def read_batches(path: str, size: int = BATCH, on_read: OnRead | None = None, di
         if not file.peek(1):
             raise InputError(f"{path} is empty.")
         n_bytes = os.fstat(file.fileno()).st_size if file.seekable() else 0
+        is_in_order = kind != "parquet" or compression != ""
+        source = file if fingerprint is None else fingerprint.watching(file, is_in_order=is_in_order)
         try:
-            with UNPACKERS[compression](file) as unpacked:
+            with UNPACKERS[compression](source) as unpacked:
                 if kind == "parquet":
                     yield from parquet_batches(unpacked, path, size, on_read)
-                    return
-                for batch in text_batches(unpacked, path, size, dialect):
-                    yield batch
-                    if on_read is not None and n_bytes:
-                        on_read(min(file.tell() / n_bytes, 1.0))
+                else:
+                    for batch in text_batches(unpacked, path, size, dialect):
+                        yield batch
+                        if on_read is not None and n_bytes:
+                            on_read(min(file.tell() / n_bytes, 1.0))
+            if fingerprint is not None and not file.closed:
+                fingerprint.finish(file)
         except (*UNPACKING_ERRORS, UnpackError) as error:
             raise InputError(f"{path} cannot be unpacked: {error}.") from None
         except Exception as error:
@@ -111,7 +112,7 @@ def as_lines(file: BinaryIO, path: str, dialect: Dialect) -> Iterator[Lines]:
         raise InputError(sentence)
     if dialect.encoding is None:
         if encoding := decoded_as(start):
-            raise InputError(f"{path} is {encoding.upper()} text: use --encoding {encoding}.")
+            raise InputError(f"{path} is {encoding.upper()} text: use {named('encoding', encoding)}.")
         if b"\0" in start:
             raise InputError(f"{path} is binary, not text.")
     with io.TextIOWrapper(cast(Any, buffered), encoding=dialect.encoding or "utf-8", newline="") as text:
@@ -329,9 +330,9 @@ def line_batches(file: io.BufferedReader, size: int = 1 << 20) -> Iterator[Batch
         yield batch([b"".join(pending)])
 
 
-def read_all(path: str, on_read: OnRead | None = None, dialect: Dialect = PLAIN) -> Batch:
+def read_all(path: str, on_read: OnRead | None = None, dialect: Dialect = PLAIN, fingerprint: Fingerprint | None = None) -> Batch:
     """A whole file."""
-    batches = list(read_batches(path, on_read=on_read, dialect=dialect))
+    batches = list(read_batches(path, on_read=on_read, dialect=dialect, fingerprint=fingerprint))
     lines = [line for batch in batches for line in batch.lines]
     if not lines:
         raise InputError(f"{path} has no rows.")

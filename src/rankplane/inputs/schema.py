@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from rankplane.inputs.batches import Batch, InputError
 from rankplane.inputs.reading import LABEL, widened
+from rankplane.options import named
 from rankplane.tabular import BOOLEANS, as_number, is_missing, is_number, unfit
 
 FEW_VALUES = 20  # that a small table may hold and still be of ranks or categories
@@ -41,20 +42,21 @@ class Inputs:
                 raise InputError(f"{source} has no column to group by: svmlight files hold numbers.")
             return cls(target or LABEL, ranks=ranks, n_columns=batch.matrix.shape[1])
         if target is None:
-            raise InputError(f"--target must name the column of {source} that holds the ranks.")
+            raise InputError(f"{named('target')} must name the column of {source} that holds the ranks.")
         for name in [target, *text, *([group] if group else [])]:
             batch.column(name, source)
         if target in text:
-            raise InputError(f'--text must not name "{target}", the column of the ranks: the model would read its answer.')
+            raise InputError(f'{named("text")} must not name "{target}", the column of the ranks: the model would read its answer.')
         if target == group:
-            raise InputError(f'--group must not name "{target}", the column of the ranks.')
+            raise InputError(f'{named("group")} must not name "{target}", the column of the ranks.')
         others = [
             name
             for name, values in batch.columns.items()
             if name not in (target, group) and not text and reason_to_leave_out(name, values) is None
         ]
         if not text and not others:
-            raise InputError(f'{source} has no column of numbers or categories beside "{target}": name columns of texts by --text.')
+            found = f'{source} has no column of numbers or categories beside "{target}"'
+            raise InputError(f"{found}: name columns of texts by {named('text')}.")
         return cls(target, list(text), [] if text else others, ranks, group=group)
 
     @property
@@ -75,8 +77,8 @@ class Inputs:
         """The ranks, and the numbers of the rows that have one."""
         values = batch.column(self.target, source)
         check_plain(batch, source, self.target, "ranks")
-        named = set(self.ranks or ())  # a rank may well be called "none"
-        is_present = [not is_missing(value) or str(value).strip() in named for value in values]
+        names = set(self.ranks or ())  # a rank may well be called "none"
+        is_present = [not is_missing(value) or str(value).strip() in names for value in values]
         present = np.flatnonzero(np.array(is_present, dtype=bool))
         find = number_of if self.ranks is None else rank_finder(self.ranks)
         found = [find(values[row]) for row in present.tolist()]
@@ -88,7 +90,7 @@ class Inputs:
                 raise InputError(f'{where}: "{value}" is not one of the ranks {", ".join(self.ranks)}.')
             raise InputError(
                 f'{where}: "{value}" in column "{self.target}" is not a number; '
-                "ranks that are words need their order in training: --ranks low,medium,high."
+                f"ranks that are words need their order in training: {named('ranks', 'low,medium,high')}."
             )
         labels = np.array(found)
         # Beyond 2**53 not every whole number is one of floating point.
@@ -105,7 +107,8 @@ def number_of(value: Any) -> float | None:
 def check_ranks(ranks: Sequence[str] | None) -> None:
     """Refuse ranks that are named twice in different words."""
     if ranks is not None and all(map(is_number, ranks)) and len(set(map(as_number, ranks))) < len(ranks):
-        raise InputError(f"--ranks must name different ranks, but some of these numbers are equal. Got {','.join(ranks)}.")
+        given = ",".join(ranks)
+        raise InputError(f"{named('ranks')} must name different ranks, but some of these numbers are equal. Got {given}.")
 
 
 def rank_finder(ranks: Sequence[str]) -> Callable[[Any], str | None]:
@@ -198,10 +201,10 @@ def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
     features = take(inputs.features(batch, source), present)
     notes: dict[str, Any] = {"rows": len(batch), "missing_target": len(batch) - len(present)}
     if inputs.kind != "svmlight":
-        named = [*inputs.text, *inputs.columns]
-        notes["missing_values"] = {name: sum(map(is_missing, take(batch.column(name, source), present))) for name in named}
+        used = [*inputs.text, *inputs.columns]
+        notes["missing_values"] = {name: sum(map(is_missing, take(batch.column(name, source), present))) for name in used}
     if inputs.kind == "table":
-        others = batch.columns.keys() - {*named, inputs.target, inputs.group}
+        others = batch.columns.keys() - {*used, inputs.target, inputs.group}
         left_out = {name: values for name, values in batch.columns.items() if name in others}
         notes["left_out"] = {name: reason_to_leave_out(name, values) or RARE for name, values in left_out.items()}
     identity = np.arange(len(labels))

@@ -32,6 +32,7 @@ __all__ = [
     "open_model",
     "read_metadata",
     "save_model",
+    "write_model",
 ]
 
 
@@ -90,6 +91,13 @@ def save_model(
     >>> load_model("stars.rankplane").predict([[3.0]])
     array([3])
     """
+    write_model(model, path, compact=compact, metadata=metadata)
+
+
+def write_model(
+    model: Any, path: str | os.PathLike[str], *, compact: float | None = None, metadata: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """`save_model` that returns what `read_metadata` would find in the file."""
     name = check_path(path)
     if compact is not None and (isinstance(compact, bool) or not isinstance(compact, int | float) or not 0 <= compact < math.inf):
         raise ValueError(f"compact must be None or a number from 0 up. Got {compact!r}.")
@@ -104,6 +112,7 @@ def save_model(
         raise ValueError(f"metadata must hold plain finite values: {error}.") from None
     content = {"model": tree, "metadata": remembered, "compact": compact, "scikit-learn": sklearn.__version__}
     write_file(name, content, writer.arrays)
+    return remembered
 
 
 @documented()

@@ -40,7 +40,8 @@ def compact_model(model: LinearOrdinal, bound: float) -> int:
 def write_weights(writer: ValueWriter, weights: NDArray[Any], bound: float | None) -> dict[str, Any]:
     if bound is None:
         return writer.array(weights)
-    weights = compact_weights(weights, bound)
+    if bound > 0:  # at 0, nothing may change: such weights are compact already, or never will be
+        weights = compact_weights(weights, bound)
     kept = np.flatnonzero(weights.any(axis=1)).astype(np.int32)
     with np.errstate(over="ignore"):
         halves = weights.astype(np.float16)

@@ -5,14 +5,13 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from rankplane.inputs.schema import Inputs, Rows
 from rankplane.report.findings import Findings
 from rankplane.report.markup import boundary_name, percent, signed, worth_showing
 from rankplane.tabular import is_number
-from rankplane.training.fitting import column_names, is_linear
 from rankplane.training.highlights import shaded, text_pulls
+from rankplane.training.model import TrainedModel
 
 N_ERRORS = 8
 N_REASONS = 4
@@ -24,21 +23,20 @@ WEAK = 0.15  # a pull, beside the strongest of the text, that is not worth a mar
 Pieces = Sequence[tuple[str, float]]
 
 
-def error_articles(pipeline: Pipeline, inputs: Inputs, rows: Rows, found: Findings) -> str:
+def error_articles(model: TrainedModel, rows: Rows, found: Findings) -> str:
     doubt = 1.0 - found.probabilities[np.arange(found.n_rows), found.true]
     worst = np.lexsort((-doubt, -found.distance))[:N_ERRORS]
     worst = worst[found.distance[worst] > 0]
     if not len(worst):
         return '<p class="note">There are none.</p>'
-    names = column_names(pipeline) if is_linear(pipeline) else None
-    articles = []
+    articles, is_text = [], model.inputs.kind == "text"
     for row in worst.tolist():
         true, predicted = found.names[found.true[row]], found.names[found.predicted[row]]
         heading = f"<h3>true <b>{escape(true)}</b>, predicted <b>{escape(predicted)}</b></h3>"
-        values = values_of(inputs, rows, row)
-        why = reasons(pipeline, found, row, names, values)
-        content = text_html(pipeline, inputs, rows, row) if inputs.kind == "text" else values_html(values, is_open=not why)
-        shown = content + why if inputs.kind == "text" else why + content
+        values = values_of(model.inputs, rows, row)
+        why = reasons(model, found, row, values)
+        content = text_html(model, rows, row, found.X[[row]]) if is_text else values_html(values, is_open=not why)
+        shown = content + why if is_text else why + content
         articles.append(f"<article>{heading}{probability_strip(found, row)}{shown}</article>")
     return f'<div class="errors">{"".join(articles)}</div>'
 
@@ -57,12 +55,13 @@ def probability_strip(found: Findings, row: int) -> str:
     return f'<ol class="strip" aria-label="Probabilities">{"".join(cells)}</ol>'
 
 
-def reasons(pipeline: Pipeline, found: Findings, row: int, names: Any, values: dict[str, Any]) -> str:
+def reasons(model: TrainedModel, found: Findings, row: int, values: dict[str, Any]) -> str:
     """What adds up to the score at the first boundary between the true rank and the answer; nothing with a kernel."""
-    if names is None:
+    if not model.is_linear:
         return ""
     true, predicted = int(found.true[row]), int(found.predicted[row])
-    boundary = pipeline[-1].explain(found.X[[row]], names, top=N_REASONS)[0].boundaries[true if predicted > true else true - 1]
+    boundaries = model.explain(found.X[[row]], N_REASONS)[0].boundaries
+    boundary = boundaries[true if predicted > true else true - 1]
     lists, shown = [], worth_showing(boundary.up, boundary.down)
     rest = boundary.score - boundary.bias - sum(value for terms in shown for _, value in terms)
     for kind, terms in zip(("up", "down"), shown, strict=True):
@@ -111,11 +110,13 @@ def values_html(values: dict[str, Any], is_open: bool) -> str:
     return f'<details{opened}><summary>All {len(values):,} values</summary><ul class="values">{shown}</ul>{more}</details>'
 
 
-def text_html(pipeline: Pipeline, inputs: Inputs, rows: Rows, row: int) -> str:
+def text_html(model: TrainedModel, rows: Rows, row: int, X: Any) -> str:
     """The text with its words marked by their pull; a text joined from several columns under their names."""
     text = rows.features[row]
     shown = text[:LONGEST_TEXT]
-    pieces = shaded(shown, text_pulls(pipeline, shown)) if is_linear(pipeline) else [(shown, 0.0)]
+    pieces = [(shown, 0.0)]
+    if model.is_linear:
+        pieces = shaded(shown, text_pulls(model, shown, X if shown == text else model.transform([shown])))
     fields = [(name, "" if values[row] is None else str(values[row])) for name, values in rows.fields.items()]
     if len(fields) < 2 or "\n".join(value for _, value in fields) != text:
         return f'<p class="text">{marked(pieces)}{cut(text, 0, len(text))}</p>'

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
-from rankplane.inputs.schema import Rows
 from rankplane.prediction.decisions import conformal_threshold, rank_sets
-from rankplane.training import fitting as training
+from rankplane.training import measuring
+from rankplane.training.model import EncodedRows, TrainedModel
 from rankplane.validation import rank_numbers
 
 COVERAGES = (0.8, 0.9, 0.95)
@@ -27,20 +26,19 @@ class Coverage:
 class Findings:
     """True and predicted ranks by their places in the order, probabilities, rank sets, and measures beside the baselines."""
 
-    def __init__(self, pipeline: Pipeline, metadata: dict[str, Any], rows: Rows) -> None:
-        self.order = pipeline.classes_
+    def __init__(self, model: TrainedModel, measured: EncodedRows) -> None:
+        self.order = model.classes
         self.names = [str(label) for label in self.order.tolist()]
-        self.X = rows.features if len(pipeline.steps) == 1 else pipeline[0].transform(rows.features)
-        model = pipeline[-1]
+        self.X, labels = measured.X, measured.rows.labels
         answers = model.predict(self.X)
-        self.true = rank_numbers(rows.labels, self.order)
+        self.true = rank_numbers(labels, self.order)
         self.predicted = rank_numbers(answers, self.order)
         self.probabilities = model.predict_proba(self.X)
-        self.conformity = model.conformity_
-        self.counts = training.trained_ranks(metadata)
-        self.constants = training.constant_answers(self.order, self.counts)
-        self.metrics = training.compared(rows.labels, {"model": answers}, self.order, self.counts)
-        self.matrix = training.confusion(rows.labels, answers, self.order)
+        self.conformity = model.estimator.conformity_
+        self.counts = measuring.trained_ranks(model.metadata)
+        self.constants = measuring.constant_answers(self.order, self.counts)
+        self.metrics = measuring.compared(labels, {"model": answers}, self.order, self.counts)
+        self.matrix = measuring.confusion(labels, answers, self.order)
 
     @property
     def n_rows(self) -> int:

@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from rankplane.files import replacing
-from rankplane.inputs.schema import Inputs, Rows
 from rankplane.metrics import MEASURES
 from rankplane.report import plots, verdict
 from rankplane.report.errors import error_articles
 from rankplane.report.findings import COVERAGES, Coverage, Findings
 from rankplane.report.markup import NOTHING, boundary_name, bullets, cell, listed, percent, section, signed, table, worth_showing
 from rankplane.report.settings import settings_section
-from rankplane.training.fitting import HEADINGS, data_notes, figure, is_linear, telling
+from rankplane.training.model import EncodedRows, TrainedModel
+from rankplane.training.wording import HEADINGS, data_notes, figure
 
 N_TERMS = 10
 MOST_NAMED = 8  # ranks in the line under the title
@@ -69,20 +68,18 @@ def figures(found: Findings) -> str:
     return f'<div class="figures">{"".join(cards)}</div>'
 
 
-def cautions(
-    found: Findings, pipeline: Pipeline, metadata: dict[str, Any], inputs: Inputs, measured: Rows, is_trained_on: bool
-) -> list[tuple[str, list[str]]]:
+def cautions(found: Findings, model: TrainedModel, measured: EncodedRows, is_trained_on: bool) -> list[tuple[str, list[str]]]:
     """What must be known before any figure is believed: headings and sentences."""
     boxes = []
     if is_trained_on:
         boxes.append(
             ("The model was trained on these rows", ["All figures here flatter it: measure it on rows that it has not seen."])
         )
-    earlier, is_same = metadata.get("warnings") or [], found.was_measured_in_training(metadata)
+    earlier, is_same = model.metadata.get("warnings") or [], found.was_measured_in_training(model.metadata)
     if earlier and is_same:
         boxes.append((earlier[0], earlier[1:]))
     elif verdict.is_no_better(found):
-        boxes.append((verdict.beside_median(found), verdict.likely_reasons(found, pipeline, measured, inputs, metadata)))
+        boxes.append((verdict.beside_median(found), verdict.likely_reasons(found, model, measured)))
     if earlier and not is_same:
         boxes.append(("Noted when the model was trained", list(earlier)))
     return boxes
@@ -240,9 +237,9 @@ def earlier_figures(metadata: dict[str, Any], found: Findings) -> str:
     return f'<h3>When it was trained</h3><p class="note">{escape(caption + same)}.</p>{shown}'
 
 
-def terms_section(pipeline: Pipeline, inputs: Inputs) -> str:
+def terms_section(model: TrainedModel) -> str:
     """The columns of largest weight, once where all boundaries share their weights; nothing with a kernel."""
-    tops = telling(pipeline, N_TERMS)
+    tops, is_text = model.top_features(N_TERMS), model.inputs.kind == "text"
     if not tops:
         return ""
     is_shared = len(tops) > 1 and all((top.up, top.down) == (tops[0].up, tops[0].down) for top in tops)
@@ -251,33 +248,31 @@ def terms_section(pipeline: Pipeline, inputs: Inputs) -> str:
         name = "all" if is_shared else boundary_name(top.lower, top.upper)
         lists = ""
         for kind, terms in zip(("down", "up"), worth_showing(top.down, top.up), strict=True):
-            weight = "" if inputs.kind == "text" else " <small>{}</small>"
+            weight = "" if is_text else " <small>{}</small>"
             chips = "".join(
                 f'<span class="{kind} term">{escape(term)}{weight.format(signed(value))}</span>' for term, value in terms
             )
             lists += f"<p><i>pulls {kind}</i> {chips or 'nothing'}</p>"
         rows.append(f'<div class="boundary"><h3>{name}</h3>{lists}</div>')
-    what = "terms" if inputs.kind == "text" else "columns"
+    what = "terms" if is_text else "columns"
     note = f"The {what} of largest weight at each boundary between neighbouring ranks."
     if is_shared:
         note = f"The {what} of largest weight. All boundaries of this model share them."
     return section(f"Most important {what}", "".join(rows), note, "broad")
 
 
-def errors_section(pipeline: Pipeline, inputs: Inputs, rows: Rows, found: Findings) -> str:
+def errors_section(model: TrainedModel, measured: EncodedRows, found: Findings) -> str:
     note, legend = "Probabilities of the ranks: the true one is framed, the answer underlined.", ""
-    if is_linear(pipeline):
+    if model.is_linear:
         note += " Below, what adds up to the row's score at the first boundary between the true rank and the answer."
-        legend = LEGEND if inputs.kind == "text" else ""
-    return section("Largest errors", legend + error_articles(pipeline, inputs, rows, found), note, "broad")
+        legend = LEGEND if model.inputs.kind == "text" else ""
+    return section("Largest errors", legend + error_articles(model, measured.rows, found), note, "broad")
 
 
-def make_report(
-    pipeline: Pipeline, metadata: dict[str, Any], inputs: Inputs, rows: Rows, measured_on: str, *, is_trained_on: bool = False
-) -> str:
+def make_report(model: TrainedModel, measured: EncodedRows, measured_on: str, *, is_trained_on: bool = False) -> str:
     """The page, for rows that the model was not trained on, or a page that says that it was."""
-    found = Findings(pipeline, metadata, rows)
-    boxes = [caution_box(*box) for box in cautions(found, pipeline, metadata, inputs, rows, is_trained_on)]
+    found, metadata = Findings(model, measured), model.metadata
+    boxes = [caution_box(*box) for box in cautions(found, model, measured, is_trained_on)]
     middle = [rank_section(found), coverage_section(found), data_section(metadata, found)]
     middle += [shares_section(found), reliability_section(found)]
     if metadata.get("search"):
@@ -289,12 +284,12 @@ def make_report(
         verdict_section(found),
         confusion if is_broad else "",
         f'<div class="columns">{"".join(middle if is_broad else [confusion, *middle])}</div>',
-        terms_section(pipeline, inputs),
-        errors_section(pipeline, inputs, rows, found),
-        settings_section(pipeline, metadata),
+        terms_section(model),
+        errors_section(model, measured, found),
+        settings_section(model),
     ]
-    title = f"{type(pipeline[-1]).__name__} for {inputs.target}"
-    kernel = "" if is_linear(pipeline) else f", kernel {pipeline[-1].kernel}{with_gamma(metadata)}"
+    title = f"{type(model.estimator).__name__} for {model.inputs.target}"
+    kernel = "" if model.is_linear else f", kernel {model.estimator.kernel}{with_gamma(metadata)}"
     ranks = ", ".join(found.names) if len(found.names) <= MOST_NAMED else f"{found.names[0]} to {found.names[-1]}"
     lead = f"{len(found.names)} ranks, {ranks}{kernel}; measured on {found.n_rows:,} {measured_on}"
     style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
@@ -311,16 +306,9 @@ def make_report(
 
 
 def write_report(
-    path: str | os.PathLike[str],
-    pipeline: Pipeline,
-    metadata: dict[str, Any],
-    inputs: Inputs,
-    rows: Rows,
-    measured_on: str,
-    *,
-    is_trained_on: bool = False,
+    path: str | os.PathLike[str], model: TrainedModel, measured: EncodedRows, measured_on: str, *, is_trained_on: bool = False
 ) -> None:
     """Write the page, whole or not at all."""
-    page = make_report(pipeline, metadata, inputs, rows, measured_on, is_trained_on=is_trained_on)
+    page = make_report(model, measured, measured_on, is_trained_on=is_trained_on)
     with replacing(path) as file:
         file.write(page.encode("utf-8", "replace"))

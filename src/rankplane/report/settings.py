@@ -5,10 +5,11 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
+from rankplane.options import option_name
 from rankplane.report.markup import cell, section, table
 from rankplane.text.settings import PRESETS
+from rankplane.training.model import TrainedModel
 
 Settings = list[tuple[str, Any]]
 RECORDS = {
@@ -26,7 +27,7 @@ def command_line(metadata: dict[str, Any]) -> str:
     """What to type to get the same model again."""
     inputs, choices = metadata["inputs"], metadata["choices"]
     words = ["rankplane", "train", metadata["source"]]
-    words += [word for name in inputs["text"] for word in ("--text", name)]
+    words += [word for name in inputs["text"] for word in (option_name("text"), name)]
     options = {"target": inputs["target"], "group": inputs.get("group"), "ranks": inputs["ranks"]}
     options |= choices | {"test": metadata.get("test")}
     if metadata["search"] is not None:
@@ -35,24 +36,25 @@ def command_line(metadata: dict[str, Any]) -> str:
         options["holdout"] = None
     for name, value in options.items():
         if value is not None and value is not False and value != []:
-            words.append(f"--{name.replace('_', '-')}")
+            words.append(option_name(name))
             words += [] if value is True else [",".join(map(str, value)) if isinstance(value, list) else str(value)]
     return shlex.join([*words, "-o", "model.rankplane"])
 
 
-def run_settings(pipeline: Pipeline, metadata: dict[str, Any]) -> Settings:
+def run_settings(model: TrainedModel) -> Settings:
     """When and from what the model was made, and the choices that are no parameters of its steps."""
-    told = {name for _, step in pipeline.steps for name in step.get_params(deep=False)} | set(UNTOLD)
+    metadata = model.metadata
+    told = {name for step in model.steps for name in step.get_params(deep=False)} | set(UNTOLD)
     choices = [(name, value) for name, value in (metadata.get("choices") or {}).items() if name not in told]
     folds = (metadata.get("data") or {}).get("folds")
     return [(name, metadata[key]) for key, name in RECORDS.items() if key in metadata] + choices + [("folds", folds)]
 
 
-def model_settings(model: Any) -> Settings:
-    given = model.get_params(deep=False)
-    if hasattr(model, "gamma_"):
-        given["gamma"] = f"{model.gamma_:.6g}"
-    return [("class", type(model).__name__), *given.items()]
+def estimator_settings(estimator: Any) -> Settings:
+    given = estimator.get_params(deep=False)
+    if hasattr(estimator, "gamma_"):
+        given["gamma"] = f"{estimator.gamma_:.6g}"
+    return [("class", type(estimator).__name__), *given.items()]
 
 
 def feature_settings(step: Any) -> Settings:
@@ -72,10 +74,11 @@ def shown(value: Any) -> str:
     return words if len(words) <= 200 else words[:200] + " …"
 
 
-def settings_section(pipeline: Pipeline, metadata: dict[str, Any]) -> str:
-    groups = {"Run": run_settings(pipeline, metadata), "Model": model_settings(pipeline[-1])}
-    if len(pipeline.steps) > 1:
-        groups["Features"] = feature_settings(pipeline[0])
+def settings_section(model: TrainedModel) -> str:
+    metadata = model.metadata
+    groups = {"Run": run_settings(model), "Model": estimator_settings(model.estimator)}
+    if model.first_step is not None:
+        groups["Features"] = feature_settings(model.first_step)
     tables = ""
     for title, settings in groups.items():
         rows = [

@@ -1,15 +1,13 @@
 """What the figures say, in words."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
-from rankplane.inputs.schema import Inputs, Rows
+from rankplane.options import with_options
 from rankplane.report.findings import Findings
 from rankplane.report.markup import listed, percent, rows
 from rankplane.training.cautions import Familiarity, likely_reason
+from rankplane.training.model import EncodedRows, TrainedModel
 
 SMALL_GAIN = 0.05  # of the median's error: however sure, not worth a model
 # Beyond half of the rows, a rank is the answer that needs no model by every measure, and accuracy flatters whoever gives it.
@@ -53,20 +51,24 @@ def is_no_better(found: Findings) -> bool:
     return bool(gain <= max(2 * error, SMALL_GAIN * found.metrics["median"]["mae"]))
 
 
-def likely_reasons(found: Findings, pipeline: Pipeline, measured: Rows, inputs: Inputs, metadata: dict[str, Any]) -> list[str]:
+def likely_reasons(found: Findings, model: TrainedModel, measured: EncodedRows) -> list[str]:
     """Why a model may be no better than the median on these rows, and what to try."""
-    earlier = metadata.get("metrics") or {}
-    if "median" in earlier and not found.was_measured_in_training(metadata) and earlier["model"]["mae"] < earlier["median"]["mae"]:
+    earlier = model.metadata.get("metrics") or {}
+    if (
+        "median" in earlier
+        and not found.was_measured_in_training(model.metadata)
+        and earlier["model"]["mae"] < earlier["median"]["mae"]
+    ):
         return [
             "When it was trained, it was better than the median: "
             f"{earlier['model']['mae']:.2f} ranks off, against {earlier['median']['mae']:.2f}. "
             "So these rows differ from those of training: compare the two files, or train on rows like these."
         ]
-    texts = measured.features if inputs.kind == "text" else None
-    strange = Familiarity(pipeline).look_at(texts or []).finding
+    features = measured.rows.features
+    strange = Familiarity(model).look_at(features, measured.X).finding
     known = [f"{strange[0].upper()}{strange[1:]}."] if strange else []
     trained = np.repeat(np.arange(len(found.names)), [found.counts.get(name, 0) for name in found.names])
-    return [*known, likely_reason(pipeline, texts, trained, strange is not None)]
+    return [*known, with_options(likely_reason(model, features, trained, strange is not None))]
 
 
 def sentences(found: Findings) -> list[str]:

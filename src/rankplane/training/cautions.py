@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
+from rankplane.options import Wording, named
 from rankplane.text import TextVectorizer
 from rankplane.text.settings import resolve
+from rankplane.training.model import EncodedRows, TrainedModel
 
 N_SAMPLED = 1000  # texts that are looked at: enough to tell what most are like
 FEW_ROWS = 200
@@ -37,7 +38,6 @@ class KnownWords:
     def __init__(self, vectorizer: TextVectorizer) -> None:
         least = resolve(vectorizer.get_params(deep=False)).ngram_range[0]
         unset = dict.fromkeys(("min_df", "max_df", "max_features", "use_idf", "smooth_idf", "norm"))
-        self.vectorizer = vectorizer
         # Hashing needs no vocabulary, so it counts words that are not in it.
         self.counting = clone(vectorizer).set_params(ngram_range=(least, least), hashing=24, verbose=0, **unset)
         has_words = vectorizer.analyzer == "word"
@@ -45,9 +45,8 @@ class KnownWords:
         self.is_least = np.array(sizes) == least
         self.noun = ("words" if has_words else "characters") if least == 1 else "terms"
 
-    def count(self, texts: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """How many different words of each text are known, and how many there are."""
-        X = self.vectorizer.transform(texts)
+    def count(self, texts: Sequence[str], X: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """How many different words of each text are known, and how many there are. The vectorizer has made X of the texts."""
         before = np.concatenate([[0], np.cumsum(self.is_least[X.indices])]).astype(np.intp)
         return np.diff(before[X.indptr]), np.diff(self.counting.transform(texts).indptr).astype(np.intp)
 
@@ -55,18 +54,19 @@ class KnownWords:
 class Familiarity:
     """Looks at texts that a model is given: of how many it knows less than half of the words."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.vectorizer = pipeline[0]
+    def __init__(self, model: TrainedModel) -> None:
+        self.vectorizer = model.vectorizer
         self.words: KnownWords | None = None
         self.n_texts = self.n_looked_at = self.n_strange = 0
 
-    def look_at(self, features: Any) -> "Familiarity":
-        """Look at some of the texts, spread evenly, until enough are seen. Tables have no words to know."""
+    def look_at(self, features: Any, X: Any) -> "Familiarity":
+        """Look at some of the texts, spread evenly, until enough are seen. X is made of them. Tables have no words to know."""
         n_wanted = N_SAMPLED - self.n_looked_at
-        if isinstance(self.vectorizer, TextVectorizer) and len(features) and n_wanted > 0:
+        if self.vectorizer is not None and len(features) and n_wanted > 0:
             self.words = self.words or KnownWords(self.vectorizer)
-            texts = features[:: -(-len(features) // n_wanted)]
-            known, counted = self.words.count(texts)
+            every = -(-len(features) // n_wanted)
+            texts = features[::every]
+            known, counted = self.words.count(texts, X[::every])
             self.n_looked_at += len(texts)
             self.n_texts += int(np.sum(counted > 0))
             self.n_strange += int(np.sum(2 * known < counted))
@@ -103,8 +103,8 @@ def blank_reason(texts: Sequence[str], vectorizer: Any) -> str | None:
     script = script_without_blanks(texts[:N_SAMPLED])
     if script is None:
         return None
-    remedy = "--analyzer char --ngrams 1-3"
-    remedy = f"--segmenter chinese or {remedy}" if script == "Chinese" else remedy
+    remedy = f"{named('analyzer', 'char')} {named('ngrams', '1-3')}"
+    remedy = f"{named('segmenter', 'chinese')} or {remedy}" if script == "Chinese" else remedy
     return f"The texts are {script}, written without blanks between words, so whole clauses count as words. Try {remedy}."
 
 
@@ -114,9 +114,14 @@ def no_columns(vectorizer: Any, texts: Sequence[str]) -> str:
     return f"{found} {blank_reason(texts, vectorizer) or ''}".strip()
 
 
-def likely_reason(pipeline: Pipeline, texts: Sequence[str] | None, trained: NDArray[Any], is_strange: bool) -> str:
-    """Why a model may be poor, and what to try. ``texts`` is None for tables, ``trained`` has the places of the training ranks."""
-    if texts is not None and (reason := blank_reason(texts, pipeline[0])):
+def likely_reason(model: TrainedModel, features: Any, trained: NDArray[Any], is_strange: bool) -> Wording:
+    """Why a model may be poor on these features, and what to try. ``trained`` has the places of the training ranks."""
+    return Wording(reason_for(model, features, trained, is_strange))
+
+
+def reason_for(model: TrainedModel, features: Any, trained: NDArray[Any], is_strange: bool) -> str:
+    is_text = model.inputs.kind == "text"
+    if is_text and (reason := blank_reason(features, model.vectorizer)):
         return reason
     counts = np.bincount(trained)
     if len(trained) < FEW_ROWS:
@@ -124,21 +129,23 @@ def likely_reason(pipeline: Pipeline, texts: Sequence[str] | None, trained: NDAr
     if is_strange:
         return (
             "Likely reason: most words occur in too few of the training texts to be learnt from. More texts help most; or try "
-            "--analyzer char_wb --ngrams 2-5, for parts of words."
+            f"{named('analyzer', 'char_wb')} {named('ngrams', '2-5')}, for parts of words."
         )
     if counts.max() > MOST_ROWS * len(trained):
         return (
-            f"Likely reason: {counts.max() / len(trained):.0%} of the rows have rank {pipeline.classes_[np.argmax(counts)]}. "
-            "Try --class-weight balanced, and look at the macro MAE, which counts every rank the same."
+            f"Likely reason: {counts.max() / len(trained):.0%} of the rows have rank {model.classes[np.argmax(counts)]}. "
+            f"Try {named('class_weight', 'balanced')}, and look at the macro MAE, which counts every rank the same."
         )
-    if texts is not None:
-        return "Likely reason: the ranks have little to do with the texts. Check that --text and --target name the right columns."
-    remedy = ", or try --kernel rbf, which finds bends" if hasattr(pipeline[-1], "coef_") else ""
-    return f"Likely reason: the ranks have little to do with the columns. Check --target{remedy}."
+    if is_text:
+        columns = f"{named('text')} and {named('target')} name the right columns"
+        return f"Likely reason: the ranks have little to do with the texts. Check that {columns}."
+    remedy = f", or try {named('kernel', 'rbf')}, which finds bends" if model.is_linear else ""
+    return f"Likely reason: the ranks have little to do with the columns. Check {named('target')}{remedy}."
 
 
-def find(pipeline: Pipeline, texts: Sequence[str] | None, trained: NDArray[Any], poor_gain: str | None) -> list[str]:
-    """What speaks against a model, the likely reason last. ``texts`` are those it was measured on, None for tables."""
-    strange = None if texts is None else Familiarity(pipeline).look_at(texts).finding
+def find(model: TrainedModel, measured: EncodedRows, trained: NDArray[Any], poor_gain: str | None) -> list[str]:
+    """What speaks against a model on the rows that it was measured on, the likely reason last."""
+    features = measured.rows.features
+    strange = Familiarity(model).look_at(features, measured.X).finding
     findings = [f"{finding[0].upper()}{finding[1:]}." for finding in (poor_gain, strange) if finding]
-    return [*findings, likely_reason(pipeline, texts, trained, strange is not None)] if findings else []
+    return [*findings, likely_reason(model, features, trained, strange is not None)] if findings else []

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from rankplane.text.settings import Settings, resolve
+from rankplane.training.model import TrainedModel
 
 Pull = tuple[int, int, float]
 TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -16,10 +16,9 @@ FAINT, STRONG = 0.05, 0.5  # shares of the strongest pull that are not worth a m
 LONGEST = 4  # tokens that an n-gram of words may span, stop words between its words included
 
 
-def column_pulls(pipeline: Pipeline, text: str) -> dict[int, float]:
-    """What each column of the text adds to the score of a boundary, on average over the boundaries."""
-    row = pipeline[0].transform([text])
-    weights, _ = pipeline[-1].boundary_planes()
+def column_pulls(model: TrainedModel, row: Any) -> dict[int, float]:
+    """What each column of the row adds to the score of a boundary, on average over the boundaries."""
+    weights, _ = model.estimator.boundary_planes()
     pulls = row.data * weights[row.indices].mean(axis=1)
     return dict(zip(row.indices.tolist(), pulls.tolist(), strict=True))
 
@@ -56,10 +55,12 @@ def term_spans(vectorizer: Any, text: str) -> list[tuple[int, int, int]]:
     return spans
 
 
-def text_pulls(pipeline: Pipeline, text: str) -> list[Pull]:
-    """Pieces of the text with their pull; a column that occurs several times shares its pull among the places."""
-    pulls = column_pulls(pipeline, text)
-    spans = [span for span in term_spans(pipeline[0], text) if span[2] in pulls]
+def text_pulls(model: TrainedModel, text: str, row: Any) -> list[Pull]:
+    """Pieces of the text, of which the model makes the row, with their pull; a column that occurs several times shares its pull
+    among the places.
+    """
+    pulls = column_pulls(model, row)
+    spans = [span for span in term_spans(model.first_step, text) if span[2] in pulls]
     n_places = Counter(column for _, _, column in spans)
     return [(start, end, pulls[column] / n_places[column]) for start, end, column in spans]
 

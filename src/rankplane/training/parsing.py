@@ -1,4 +1,4 @@
-"""Options that hold several values in one word: ``--ngrams 1-2``, ``--class-weight 1=2,5=0.5``."""
+"""Options that hold several values in one word: ngrams as ``1-2``, class_weight as ``1=2,5=0.5``."""
 
 import re
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankplane.inputs.reading import InputError
+from rankplane.options import named
 
 
 def ngram_range(given: str | None) -> tuple[int, int] | None:
@@ -16,7 +17,7 @@ def ngram_range(given: str | None) -> tuple[int, int] | None:
     found = re.fullmatch(r"\s*([0-9]{1,3})\s*(?:-\s*([0-9]{1,3})\s*)?", given)
     pair = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= pair[0] <= pair[1]:
-        raise InputError(f"--ngrams must be a least and a largest number, as 1-2. Got {given}.")
+        raise InputError(f"{named('ngrams')} must be a least and a largest number, as 1-2. Got {given}.")
     return pair
 
 
@@ -31,7 +32,8 @@ def weights_by_name(given: str | None) -> dict[str, float]:
             weight = np.nan
         if not name or not 0 < weight < np.inf or name in found:
             raise InputError(
-                f'--class-weight must be balanced, or different ranks with positive numbers, as 1=2,5=0.5. Got "{part}" in {given}.'
+                f"{named('class_weight')} must be balanced, or different ranks with positive numbers, as 1=2,5=0.5. "
+                f'Got "{part}" in {given}.'
             )
         found[name] = weight
     return found
@@ -45,7 +47,8 @@ def class_weight(given: str | None, order: Sequence[Any]) -> Any:
     for name, weight in weights_by_name(given).items():
         label = next((label for label in order if is_called(label, name)), None)
         if label is None or label in by_label:
-            raise InputError(f'--class-weight must name ranks of {", ".join(map(str, order))}, each once. Got "{name}" in {given}.')
+            listed = ", ".join(map(str, order))
+            raise InputError(f'{named("class_weight")} must name ranks of {listed}, each once. Got "{name}" in {given}.')
         by_label[label] = weight
     return by_label
 
