@@ -6,9 +6,9 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from rankplane.tables import npsvor
 
 from rankplane import _core
+from rankplane.solver.tables import npsvor
 from rankplane.text.code_points import _properties, code_points
 
 OPTIONS = {"tol": 0.1, "max_sweeps": 10, "shrinking": True, "seed": 0, "n_threads": 1, "rho": 1.0, "free_offsets": False}

@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from rankplane.tables import npsvor
 
 from rankplane import _core
+from rankplane.solver.tables import npsvor
 from rankplane.text.code_points import code_points
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
