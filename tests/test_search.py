@@ -157,11 +157,11 @@ def test_weights_reach_the_folds(ranked):
 
 
 def test_probability_reuses_the_held_out_scores(ranked, monkeypatch):
-    from rankplane.solver.folds import FoldProblem
+    from rankplane.solver.folds import FoldLanes
 
     calls = []
-    plain = FoldProblem.__init__
-    monkeypatch.setattr(FoldProblem, "__init__", lambda self, *a, **k: (calls.append(1), plain(self, *a, **k))[1])
+    plain = FoldLanes.__init__
+    monkeypatch.setattr(FoldLanes, "__init__", lambda self, *a, **k: (calls.append(1), plain(self, *a, **k))[1])
     X, y = ranked
     search = CSearchCV(NPSVOR(probability=True, decision="mae"), Cs=CS).fit(X, y)
     assert len(calls) == 1

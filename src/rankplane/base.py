@@ -24,7 +24,7 @@ from rankplane.progress import solve_progress, working
 from rankplane.solver import tables
 from rankplane.solver.blas import one_thread
 from rankplane.solver.column_weights import scale_columns, telling_weights
-from rankplane.solver.folds import FoldProblem, Folds, make_folds, walk_folds
+from rankplane.solver.folds import FoldLanes, Folds, make_folds, walk_folds
 from rankplane.solver.kernels import GAMMA_KERNELS, KERNELS, FixedRows, Gram, Kernel, gamma_of, kernel_scores
 from rankplane.solver.lanes import OnReport, Options, solve_planes
 from rankplane.solver.planes import Planes, scores
@@ -79,10 +79,10 @@ class Problem:
         planes = solve_planes(X, table, self.table_rows, options, row_weights=self.row_weights, on_report=on_report)
         return planes.for_columns(weights)
 
-    def folds(self, table: Table, folds: Folds, options: Options, *, keeps_all: bool = False, evens_out: bool) -> FoldProblem:
+    def folds(self, table: Table, folds: Folds, options: Options, *, keeps_all: bool = False, evens_out: bool) -> FoldLanes:
         """Cross-validation as one solve: of any folds, or where column weights are learnt, of a single one."""
         X = scale_columns(self.X, self.weights_of_columns(folds.is_train[0]))
-        return FoldProblem(X, table, self.table_rows, self.row_weights, folds, options, keeps_all=keeps_all, evens_out=evens_out)
+        return FoldLanes(X, table, self.table_rows, self.row_weights, folds, options, keeps_all=keeps_all, evens_out=evens_out)
 
 
 def has_probability(estimator: Any) -> None:
@@ -91,7 +91,7 @@ def has_probability(estimator: Any) -> None:
         raise AttributeError(f"{name} has no probabilities: make it with {name}(probability=True) and fit it again.")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What the models share: parameters, checks, labels, the solve, scores."""
 
@@ -223,7 +223,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 lanes = problem.folds(table, folds, options, keeps_all=True, evens_out=True)
                 lanes.run(table, on_report=on_report)
                 held_out = lanes.held_out()
-                planes = lanes.problem.take_planes(table.shape[2]).for_columns(problem.column_weight)
+                planes = lanes.lanes.take_planes(table.shape[2]).for_columns(problem.column_weight)
         self._adopt(problem, planes)
         with working(bool(self.verbose), "Calibrating"):
             self._calibrate(problem, folds, held_out)
