@@ -64,10 +64,10 @@ ATTRIBUTE_DOCS = """
 """
 
 
-@dataclass_transform(kw_only_default=False)
+@dataclass_transform(kw_only_default=True)
 def model(cls: Model) -> Model:
     """Make a class with annotated defaults an estimator: an ``__init__`` that stores them, and a docstring that lists them."""
-    cls = cast(Model, dataclass(eq=False, repr=False)(cls))
+    cls = cast(Model, dataclass(eq=False, repr=False, kw_only=True)(cls))
     lines = ["", "    Parameters", "    ----------"]
     for name, parameter in inspect.signature(cls).parameters.items():
         lines += [f"    {name} : default={parameter.default!r}", f"        {PARAMETER_DOCS[name]}"]

@@ -136,6 +136,7 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
     def __init__(
         self,
         estimator: Any,
+        *,
         Cs: ArrayLike = DEFAULT_CS,
         C1s: ArrayLike | None = None,
         cv: Any = 5,

@@ -114,7 +114,7 @@ class Choices(Options):
         ngrams = parsing.ngram_range(self.ngrams)
         analyzer = self.analyzer or "word"
         options |= {"ngram_range": ngrams, "analyzer": analyzer, "segmenter": self.segmenter, "n_jobs": self.jobs}
-        return TextVectorizer(self.preset, **options)
+        return TextVectorizer(preset=self.preset, **options)
 
     def gammas(self, X: Any) -> list[float] | None:
         """Values to search: as given, or about the one that goes with the spread of X."""
