@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankplane.base import LinearOrdinal
+from rankplane.base import OrdinalModel
 from rankplane.docstrings import model
 from rankplane.prediction import rankers
 from rankplane.prediction.rankers import Ranks, Scores
@@ -17,7 +17,7 @@ from rankplane.solver.tables import Table
 
 
 @model
-class NPSVOR(LinearOrdinal):
+class NPSVOR(OrdinalModel):
     """Nonparallel support vector ordinal regression: one plane through each rank, lower ranks below it, higher ranks above.
 
     The model of *A Novel Large-scale Ordinal Regression Model* (Shi, Wang, Shen, Niu).
@@ -57,7 +57,7 @@ class NPSVOR(LinearOrdinal):
 
 
 @model
-class SVC(LinearOrdinal):
+class SVC(OrdinalModel):
     """Support vector classification, one rank against the rest; the order of the ranks is not used.
 
     Examples
@@ -82,7 +82,7 @@ class SVC(LinearOrdinal):
 
 
 @model
-class Committee(LinearOrdinal):
+class Committee(OrdinalModel):
     """A plane through each rank (NPSVOR) and one around it (one against the rest), in one solve, heard together.
 
     The two see order and membership, and err differently: probabilities calibrated on the scores of both predict better than
@@ -117,7 +117,7 @@ class Committee(LinearOrdinal):
 
 
 @model
-class SVR(LinearOrdinal):
+class SVR(OrdinalModel):
     """Support vector regression on the ranks, counted from 1, rounded to the nearest rank.
 
     Examples
@@ -143,7 +143,7 @@ class SVR(LinearOrdinal):
 
 
 @model
-class SVMOP(LinearOrdinal):
+class SVMOP(OrdinalModel):
     """Ordered binary planes: one for each boundary between neighbouring ranks, each with a direction of its own.
 
     Examples
@@ -165,7 +165,7 @@ class SVMOP(LinearOrdinal):
 
 
 @model
-class RedSVM(LinearOrdinal):
+class RedSVM(OrdinalModel):
     """One direction with a threshold per boundary, thresholds penalised like weights: a reduction to one binary problem.
 
     Examples

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from rankplane.solver.lanes import Lanes, OnReport, Options
+from rankplane.solver.planes import Planes
 from rankplane.solver.tables import Table
 
 
@@ -192,9 +193,11 @@ class FoldLanes:
     def run(self, table: Table, frozen: Sequence[bool] = (), on_report: OnReport | None = None) -> None:
         """Solve; planes of all rows, if kept, come with a certificate."""
         n_certified = self.n_first * self.n_planes
-        self.lanes.run(
-            wide_table(table, self.patterns, self.factors), frozen=frozen, n_certified=n_certified, on_report=on_report
-        )
+        self.lanes.run(wide_table(table, self.patterns, self.factors), frozen=frozen, n_certified=n_certified, on_report=on_report)
+
+    def take_planes(self) -> Planes:
+        """The planes of all rows, which were kept, for good."""
+        return self.lanes.take_planes(self.n_first * self.n_planes)
 
     def held_out(self) -> list[NDArray[Any]]:
         """Per fold, the plane scores of the rows it holds out."""

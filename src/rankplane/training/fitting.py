@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankplane import modelfile, validation
-from rankplane.base import LinearOrdinal
+from rankplane.base import OrdinalModel
 from rankplane.inputs.reading import InputError
 from rankplane.inputs.schema import RARE, Inputs, Rows
 from rankplane.metrics import MEASURES
@@ -182,7 +182,7 @@ def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None
     )
     searching.fit(X, train_rows.labels, groups=groups)
     results = searching.cv_results_
-    estimator: LinearOrdinal = searching.best_estimator_
+    estimator: OrdinalModel = searching.best_estimator_
     is_shown = [setting.get("gamma") == searching.best_params_.get("gamma") for setting in results["params"]]
     by_C = {name: results[key][is_shown].tolist() for name, key in (("C", "param_C"), ("scores", "mean_test_score"))}
     by_C["spread"] = spread_of(searching)[is_shown].tolist()
