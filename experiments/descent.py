@@ -18,7 +18,7 @@ from experiments.sets import TITLES, Collection
 from lab.tables import number, table
 from lab.timing import timed
 from rankplane import NPSVOR
-from rankplane.solver.lanes import LaneProblem, Options
+from rankplane.solver.lanes import Lanes, Options
 
 EXPERIMENT = "descent"
 SETS = ("video", "tablets", "mobilephone", "tripadvisor")
@@ -61,11 +61,11 @@ def run(collection: Collection, name: str, method: str) -> Line:
         model = NPSVOR(C=1.0, epsilon=0.1, solver=which)
         table_rows = model._table_rows(data.y, data.n_ranks)
         demands = model._table(data.n_ranks)[:, :, RANK - 1 : RANK]
-        problem = LaneProblem(X, table_rows, demands.shape, None, Options(tol, max_iter, shrinks, seed=0))
-        seconds, _ = timed(lambda: problem.run(demands, n_certified=int(certifies)))
+        lanes = Lanes(X, table_rows, demands.shape, None, Options(tol, max_iter, shrinks, seed=0))
+        seconds, _ = timed(lambda: lanes.run(demands, n_certified=int(certifies)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            planes = problem.take_planes(1)
+            planes = lanes.take_planes(1)
         return seconds, int(planes.n_sweeps[0]), float(planes.dual_objective[0]), float(planes.gap[0])
 
     if "optimum" not in data.prepared:

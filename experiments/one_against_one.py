@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 
-from rankplane.base import LinearOrdinal
+from rankplane.base import OrdinalModel
 from rankplane.docstrings import model
 from rankplane.prediction.rankers import Ranks, Scores
 from rankplane.solver import tables
@@ -20,7 +20,7 @@ def pairs(n_ranks: int) -> list[tuple[int, int]]:
 
 
 @model
-class PairwiseSVC(LinearOrdinal):
+class PairwiseSVC(OrdinalModel):
     """Support vector classification, one rank against one other, by vote; of equal votes the lowest rank's count.
 
     Examples

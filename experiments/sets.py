@@ -93,8 +93,8 @@ def split_rows(
 def vectorizer_for(name: str, preset: str) -> TextVectorizer:
     """The preset; Chinese comes cut into words and knows neither English stop words nor stems."""
     if name in CHINESE and preset == "paper":
-        return TextVectorizer(preset, stop_words=False, stemmer=False, min_token_length=1)
-    return TextVectorizer(preset)
+        return TextVectorizer(preset=preset, stop_words=False, stemmer=False, min_token_length=1)
+    return TextVectorizer(preset=preset)
 
 
 def segmented(texts: list[str], fingerprint: str) -> list[str]:

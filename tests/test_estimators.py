@@ -12,11 +12,11 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC, LinearSVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import rankplane
 from conftest import MODELS, make_ranked
-from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, Committee, CSearchCV, RedSVM
+from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, Committee, CSearchCV, RedSVM, TextVectorizer
 from rankplane.options import MODEL_NAMES
 
 TIGHT = {"tol": 1e-8, "max_iter": 2_000_000}
@@ -35,6 +35,13 @@ def expected_failures(estimator):
 @parametrize_with_checks([model(tol=1e-9) for model in MODELS], expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+# scikit-learn has few checks of what takes texts, and warns of those that it leaves out.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("estimator", [TextVectorizer(), TextVectorizer(hashing=10)], ids=str)
+def test_scikit_learn_checks_of_texts(estimator):
+    assert "passed" in {result["status"] for result in check_estimator(estimator)}
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

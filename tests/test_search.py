@@ -157,11 +157,11 @@ def test_weights_reach_the_folds(ranked):
 
 
 def test_probability_reuses_the_held_out_scores(ranked, monkeypatch):
-    from rankplane.solver.folds import FoldProblem
+    from rankplane.solver.folds import FoldLanes
 
     calls = []
-    plain = FoldProblem.__init__
-    monkeypatch.setattr(FoldProblem, "__init__", lambda self, *a, **k: (calls.append(1), plain(self, *a, **k))[1])
+    plain = FoldLanes.__init__
+    monkeypatch.setattr(FoldLanes, "__init__", lambda self, *a, **k: (calls.append(1), plain(self, *a, **k))[1])
     X, y = ranked
     search = CSearchCV(NPSVOR(probability=True, decision="mae"), Cs=CS).fit(X, y)
     assert len(calls) == 1
@@ -259,7 +259,23 @@ def test_weights_count_in_the_score():
         X[:150], y[:150]
     )
     np.testing.assert_allclose(weighted.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"], atol=0.01)
-    # A row that counts twice is two rows.
-    doubled = CSearchCV(NPSVOR(), Cs=[1.0], cv=folds).fit(X, y, sample_weight=np.where(np.arange(300) < 30, 1e3, 1.0))
-    plain = CSearchCV(NPSVOR(), Cs=[1.0], cv=folds).fit(X, y)
-    assert doubled.best_score_ != plain.best_score_
+
+
+def test_a_row_that_counts_twice_is_two_rows():
+    """In the planes of the folds, in their scores and in the last fit, if both are held out together."""
+    X, y = make_ranked(n_rows=150)
+    twice = np.arange(0, 150, 3)
+    tests = np.array_split(np.random.default_rng(0).permutation(150), 3)
+    folds = [(np.setdiff1d(np.arange(150), test), test) for test in tests]
+    row_of = np.concatenate([np.arange(150), twice])
+    copied = [tuple(np.flatnonzero(np.isin(row_of, part)) for part in fold) for fold in folds]
+    for scoring in ("mae", "mse", "accuracy", "qwk"):
+        tight = NPSVOR(**TIGHT)
+        weights = np.where(np.isin(np.arange(150), twice), 2.0, 1.0)
+        weighted = CSearchCV(tight, Cs=CS, cv=folds, scoring=scoring).fit(X, y, sample_weight=weights)
+        doubled = CSearchCV(tight, Cs=CS, cv=copied, scoring=scoring).fit(X[row_of], y[row_of])
+        plain = CSearchCV(tight, Cs=CS, cv=folds, scoring=scoring).fit(X, y)
+        found, expected, without = (search.cv_results_["mean_test_score"] for search in (weighted, doubled, plain))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(weighted.best_estimator_.coef_, doubled.best_estimator_.coef_, atol=1e-4)
+        assert np.all(np.abs(found - without) > 1e-3)

@@ -197,7 +197,7 @@ def test_paper_preset_is_stop_words_then_stems_then_pairs():
 
     theirs = TfidfVectorizer(tokenizer=tokenize, token_pattern=None, ngram_range=(1, 2), min_df=3, max_df=0.5)
     expected = theirs.fit_transform(documents)
-    vectorizer = TextVectorizer("paper")
+    vectorizer = TextVectorizer(preset="paper")
     assert_close(vectorizer.fit_transform(documents), expected)
     assert vectorizer.vocabulary_ == theirs.vocabulary_
     assert_close(vectorizer.transform(["new rooms"]), theirs.transform(["new rooms"]))
@@ -212,7 +212,7 @@ def test_default_preset_keeps_marks_stop_words_and_short_words():
 
 
 def test_what_is_passed_wins_over_the_preset():
-    vectorizer = TextVectorizer("paper", stop_words=False, stemmer=False, min_df=1, max_df=1.0, ngram_range=(1, 1))
+    vectorizer = TextVectorizer(preset="paper", stop_words=False, stemmer=False, min_df=1, max_df=1.0, ngram_range=(1, 1))
     vectorizer.fit(["the running dogs x"])
     assert vectorizer.get_feature_names_out().tolist() == ["dogs", "running", "the"]
 

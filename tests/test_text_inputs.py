@@ -228,7 +228,7 @@ def test_transform_of_no_documents():
 
 @pytest.mark.parametrize("language", ["german", "french", "spanish", "russian"])
 def test_stop_words_and_stemmers_by_language(language):
-    vectorizer = TextVectorizer("paper", stop_words=language, stemmer=language, min_df=1, max_df=1.0)
+    vectorizer = TextVectorizer(preset="paper", stop_words=language, stemmer=language, min_df=1, max_df=1.0)
     documents = {"german": "und Häuser", "french": "et maisons", "spanish": "y casas", "russian": "и дома"}
     assert len(vectorizer.fit([documents[language]]).get_feature_names_out()) == 1
 

@@ -17,6 +17,7 @@ from lab.data import data_folder
 from lab.display import progress
 from lab.timing import processor_timed
 from rankplane import NPSVOR
+from rankplane.base import Trainer
 from rankplane.metrics import ranked_probability_score
 from rankplane.prediction import calibration
 from rankplane.prediction.calibration import Cumulative, Curved
@@ -51,13 +52,14 @@ def table(path: Any, target: str, given_away: list[str]) -> tuple[Array, Array]:
 def scores(X: Array, y: Array, X_test: Array, n_ranks: int) -> tuple[Array, Array]:
     """Of the training rows by planes that did not see them, and of the test rows by planes of all training rows."""
     model = NPSVOR(ranks=range(n_ranks))
-    problem = model._prepare(X, y, None)
-    folds = make_folds(5, X, problem.rank_numbers, None, 0)
-    lanes = problem.folds(model._table(n_ranks), folds, problem.options, evens_out=True)
-    lanes.run(model._table(n_ranks))
+    trainer = Trainer(model, X, y, None)
+    table, rows = trainer.table(), trainer.rows
+    folds = make_folds(5, X, rows.labels.numbers, None, 0)
+    lanes = rows.folds(table, folds, rows.options, evens_out=True)
+    lanes.run(table)
     held_out = np.empty((len(y), n_ranks))
-    for rows, found in zip(folds.test, lanes.held_out(), strict=True):
-        held_out[rows] = found
+    for test, found in zip(folds.test, lanes.held_out(), strict=True):
+        held_out[test] = found
     return held_out, np.asarray(model.fit(X, y).plane_scores(X_test))
 
 

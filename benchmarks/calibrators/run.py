@@ -21,6 +21,7 @@ from lab.data import Data
 from lab.display import progress
 from lab.measures import MEASURES, measures
 from rankplane import NPSVOR, SVC, Committee
+from rankplane.base import Trainer
 from rankplane.metrics import ranked_probability_score
 from rankplane.prediction import decisions
 from rankplane.prediction.calibration import Cumulative, Curved, Multinomial
@@ -57,17 +58,18 @@ class Walked:
 
 def walk(data: Data, planes: str, Cs: list[float], n_folds: int) -> list[Walked]:
     model = clone(PLANES[planes]).set_params(ranks=range(data.n_ranks), n_jobs=1)
-    problem = model._prepare(data.X, data.y, None)
-    folds = make_folds(n_folds, data.X, problem.rank_numbers, data.groups, 0)
-    tables = [clone(model).set_params(C=C)._table(data.n_ranks) for C in Cs]
+    trainer = Trainer(model, data.X, data.y, None)
+    rows = trainer.rows
+    folds = make_folds(n_folds, data.X, rows.labels.numbers, data.groups, 0)
+    tables = [trainer.table(C=C) for C in Cs]
     factors = [1.0, *(after / before for before, after in pairwise(Cs))]
-    make = partial(problem.folds, tables[0], evens_out=True)
-    points = walk_folds(make, folds, problem.options, tables, factors, is_shared=not problem.learns_column_weights)
+    make = partial(rows.folds, tables[0], evens_out=True)
+    points = walk_folds(make, folds, rows.options, tables, factors, is_shared=not rows.learns_column_weights)
     walked = []
     for C, point in zip(Cs, points, strict=True):
         held_out = np.empty((len(data.y), tables[0].shape[2]))
-        for rows, found in zip(folds.test, point.held_out, strict=True):
-            held_out[rows] = found
+        for test, found in zip(folds.test, point.held_out, strict=True):
+            held_out[test] = found
         walked.append(Walked(model, C, held_out))
     return walked
 

@@ -9,7 +9,7 @@ from rankplane.text import TextVectorizer
 def make(task: Task, n_threads: int) -> Any:
     settings = {"ngram_range": (1, 1), "sublinear_tf": False} | task.settings
     if task.is_stemmed:
-        return TextVectorizer("paper", n_jobs=n_threads)
+        return TextVectorizer(preset="paper", n_jobs=n_threads)
     if "analyzer" not in settings:
         settings["token_pattern"] = r"(?u)\b\w\w+\b"
     if task.is_hashed:

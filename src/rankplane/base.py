@@ -1,88 +1,39 @@
-"""What the ordinal models share: parameters, checks, labels, the solve, scores, probabilities, explanations.
+"""The base of the ordinal models: their parameters, and what they do, each part of it done elsewhere.
 
-``fit`` is checks, then ``solve_planes``, then the compiled core.
+Labels become ranks in ``labels``, a solve is ``solver.training_set``, scores come from ``prediction.fitted``, probabilities from
+``prediction.probabilities``, answers from ``prediction.decisions`` and reasons from ``prediction.explanations``. A model adds its
+table, what each rank asks of each plane, and its ranker, how scores become ranks.
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankplane import validation
+from rankplane.labels import Labels
+from rankplane.parameters import check_parameters
 from rankplane.prediction import decisions, rankers
-from rankplane.prediction.calibration import Curved
 from rankplane.prediction.explanations import Explanation, TopFeatures, explain_rows, top_columns
+from rankplane.prediction.fitted import fitted_by, fitted_of
+from rankplane.prediction.probabilities import calibrate, held_out_probabilities
 from rankplane.prediction.rankers import Ranks, Scores
 from rankplane.progress import solve_progress, working
 from rankplane.solver import tables
-from rankplane.solver.blas import one_thread
-from rankplane.solver.column_weights import scale_columns, telling_weights
-from rankplane.solver.folds import FoldProblem, Folds, make_folds, walk_folds
-from rankplane.solver.kernels import GAMMA_KERNELS, KERNELS, FixedRows, Gram, Kernel, gamma_of, kernel_scores
-from rankplane.solver.lanes import OnReport, Options, solve_planes
-from rankplane.solver.planes import Planes, scores
+from rankplane.solver.kernels import GAMMA_KERNELS, Gram, Kernel, gamma_of, is_linear
+from rankplane.solver.lanes import OnReport, Options
+from rankplane.solver.planes import Planes
 from rankplane.solver.tables import Table
+from rankplane.solver.training_set import HeldOut, TrainingSet
 from rankplane.validation import OnlyIf, only_if
-
-LOSSES = ("hinge", "squared_hinge")
-BLOCK = 32  # lanes that the core sweeps in one pass
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What ``fit`` was given, as the solver takes it."""
-
-    X: Any
-    order: NDArray[Any]
-    rank_numbers: NDArray[np.int32]
-    table_rows: NDArray[np.int32]
-    row_weights: NDArray[np.float64] | None
-    options: Options
-    column_weight: NDArray[Any] | Literal["ranks"] | None = None
-    sample_weights: NDArray[np.float64] | None = None  # of the user; row_weights has those of the ranks in it too
-
-    def held_out_weights(self, folds: Folds) -> list[NDArray[np.float64]] | None:
-        """How much held-out rows count where probabilities and scores are learnt from them, fold by fold."""
-        return None if self.sample_weights is None else [self.sample_weights[test] for test in folds.test]
-
-    @property
-    def n_ranks(self) -> int:
-        return len(self.order)
-
-    def with_gamma(self, gamma: float | None) -> "Problem":
-        """The same under another gamma of the kernel; None leaves everything as it is."""
-        return self if gamma is None else replace(self, X=self.X.with_gamma(gamma))
-
-    @property
-    def learns_column_weights(self) -> bool:
-        return isinstance(self.column_weight, str)
-
-    def weights_of_columns(self, is_used: NDArray[np.bool_]) -> NDArray[Any] | None:
-        """Factors on the columns for a solve of the used rows. Others have no say in them, so that they stay unseen."""
-        if not isinstance(self.column_weight, str):
-            return self.column_weight
-        if self.row_weights is not None:
-            is_used = is_used & (self.row_weights > 0)
-        return telling_weights(self.X, self.rank_numbers, self.n_ranks, is_used)
-
-    def solve(self, table: Table, options: Options, on_report: OnReport | None = None) -> Planes:
-        """The planes of all rows."""
-        weights = self.weights_of_columns(np.ones(len(self.rank_numbers), dtype=bool))
-        X = scale_columns(self.X, weights)
-        planes = solve_planes(X, table, self.table_rows, options, row_weights=self.row_weights, on_report=on_report)
-        return planes.for_columns(weights)
-
-    def folds(self, table: Table, folds: Folds, options: Options, *, keeps_all: bool = False, evens_out: bool) -> FoldProblem:
-        """Cross-validation as one solve: of any folds, or where column weights are learnt, of a single one."""
-        X = scale_columns(self.X, self.weights_of_columns(folds.is_train[0]))
-        return FoldProblem(X, table, self.table_rows, self.row_weights, folds, options, keeps_all=keeps_all, evens_out=evens_out)
 
 
 def has_probability(estimator: Any) -> None:
@@ -91,9 +42,9 @@ def has_probability(estimator: Any) -> None:
         raise AttributeError(f"{name} has no probabilities: make it with {name}(probability=True) and fit it again.")
 
 
-@dataclass(eq=False, repr=False)
-class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of the models: parameters, checks, labels, the solve, scores."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class OrdinalModel(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """Base class of the models: parameters, and methods that bring the parts together."""
 
     C: float = 1.0
     loss: tables.Loss = "hinge"
@@ -133,11 +84,13 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "feature_names_in_",
     )
 
+    @abstractmethod
     def _table(self, n_ranks: int) -> Table:
-        raise AttributeError("A model is its table.")
+        """What each rank asks of each plane."""
 
+    @abstractmethod
     def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
-        raise AttributeError("A model is its ranker.")
+        """The ranker: from scores to ranks."""
 
     def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
         """From planes to the boundaries between neighbouring ranks, which are positive above: scores, or the weights of a
@@ -146,52 +99,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return values
 
     def _table_rows(self, rank_numbers: NDArray[np.int32], n_ranks: int) -> NDArray[np.int32]:
+        """The table row of each row of X."""
         return rank_numbers
-
-    def _check_parameters(self) -> None:
-        checks: dict[str, Callable[[str, Any], Any]] = {
-            "C": validation.check_positive,
-            "C1": lambda name, value: value is None or validation.check_positive(name, value),
-            "C2": lambda name, value: value is None or validation.check_positive(name, value),
-            "epsilon": validation.check_non_negative,
-            "loss": lambda name, value: validation.check_choice(name, value, LOSSES),
-            "ranker": lambda name, value: validation.check_choice(name, value, ("ordered", "nearest")),
-            "solver": lambda name, value: validation.check_choice(name, value, ("dcd2", "dcd1")),
-            "fit_intercept": validation.check_bool,
-            "tol": validation.check_positive,
-            "max_iter": validation.check_count,
-            "shrinking": validation.check_bool,
-            "probability": validation.check_bool,
-            "verbose": validation.check_non_negative,
-            "kernel": lambda name, value: callable(value) or validation.check_choice(name, value, KERNELS),
-            "gamma": validation.check_gamma,
-            "degree": validation.check_non_negative,
-            "coef0": validation.check_number,
-            "cache_size": validation.check_positive,
-        }
-        for name, value in self.get_params(deep=False).items():
-            if name in checks:
-                checks[name](name, value)
-        self._check_applicable()
-
-    def _check_applicable(self) -> None:
-        """A parameter that the kernel does not have must be left at its default."""
-        kernels_with = {"gamma": GAMMA_KERNELS, "degree": ("poly",), "coef0": ("poly", "sigmoid")}
-        for name, kernels in kernels_with.items():
-            default = inspect.signature(type(self)).parameters[name].default
-            if self.kernel not in kernels and getattr(self, name) != default:
-                raise ValueError(
-                    f"{name} must be left at {default!r} unless kernel is {' or '.join(map(repr, kernels))}. "
-                    f"Got {getattr(self, name)!r} with kernel={self.kernel!r}."
-                )
-        if self._has_kernel and getattr(self, "solver", "dcd2") != "dcd2":
-            raise ValueError(f"solver must be 'dcd2' with a kernel. Got {self.solver!r} with kernel={self.kernel!r}.")
-        if self._has_kernel and self.column_weight is not None:
-            raise ValueError(f"column_weight must be None with a kernel. Got {self.column_weight!r} with kernel={self.kernel!r}.")
-
-    @property
-    def _has_kernel(self) -> bool:
-        return not (isinstance(self.kernel, str) and self.kernel == "linear")
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -201,110 +110,18 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         object
             The fitted model.
         """
-        self._forget()
-        problem = self._prepare(X, y, sample_weight)
-        table, options = self._table(problem.n_ranks), problem.options
-        with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
-            if not self.probability:
-                self._adopt(problem, problem.solve(table, options, on_report))
-                return self
-            # As many folds as the planes leave room for in one pass.
-            n_folds = min(5, max(3, BLOCK // table.shape[2] - 1), len(problem.rank_numbers))
-            folds = make_folds(n_folds, problem.X, problem.rank_numbers, None, options.seed).counting(problem.sample_weights)
-            if isinstance(problem.column_weight, str):
-                planes = problem.solve(table, options, on_report)
-                make = partial(problem.folds, table, evens_out=True)
-                held_out = walk_folds(make, folds, options, [table], [1.0], is_shared=False)[0].held_out
-            else:
-                lanes = problem.folds(table, folds, options, keeps_all=True, evens_out=True)
-                lanes.run(table, on_report=on_report)
-                held_out = lanes.held_out()
-                planes = lanes.problem.take_planes(table.shape[2]).for_columns(problem.column_weight)
-        self._adopt(problem, planes)
-        with working(bool(self.verbose), "Calibrating"):
-            self._calibrate(problem, folds, held_out)
-        return self
-
-    def _forget(self) -> None:
         for name in self.fitted:
             if hasattr(self, name):
                 delattr(self, name)
-
-    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> "Problem":
-        """Everything that a solve needs, checked."""
-        self._check_parameters()
-        options = Options(
-            tol=self.tol,
-            max_iter=self.max_iter,
-            shrinking=self.shrinking,
-            seed=validation.seed_of(self.random_state),
-            n_threads=validation.check_n_jobs(self.n_jobs),
-            has_offsets=getattr(self, "fit_intercept", True),
-            free_offsets=self.free_offsets,
-        )
-        X = self._check_rows(X, is_fit=True)
-        if self._has_kernel:
-            X = self._gram(X, options.n_threads)
-        labels = validation.as_labels(y, X.shape[0])
-        order = validation.rank_order(labels, self.ranks)
-        numbers = validation.rank_numbers(labels, order)
-        if len(np.unique(numbers)) < 2:
-            raise ValueError(
-                f"y must contain at least two different ranks; a model can't learn from one class. Got only {order[numbers[0]]!r}."
-            )
-        if self._decides_by_cost:
-            decisions.cost_matrix(self.decision, len(order))
+        trainer = Trainer(self, X, y, sample_weight)
+        with solve_progress(bool(self.verbose), type(self).__name__, self.tol) as on_report:
             if not self.probability:
-                raise ValueError(f"decision must be 'ranker' unless probability=True. Got {self.decision!r}.")
-        given = weights = None if sample_weight is None else validation.check_sample_weight(sample_weight, X.shape[0])
-        by_rank = validation.rank_weights(self.class_weight, order, numbers)
-        if by_rank is not None:
-            weights = by_rank[numbers] * (1.0 if weights is None else weights)
-        by_column = validation.check_column_weight(self.column_weight, X.shape[1], X.dtype)
-        return Problem(X, order, numbers, self._table_rows(numbers, len(order)), weights, options, by_column, given)
-
-    def _adopt(self, problem: "Problem", planes: Planes) -> None:
-        self.classes_ = problem.order
-        if isinstance(problem.X, Gram):
-            self._adopt_support(problem.X, planes.weights)
-        else:
-            # A view: the weights stay column by column, as prediction reads them.
-            self.coef_ = planes.weights.T
-        self.intercept_ = planes.offsets.ravel()
-        self.n_iter_ = planes.n_sweeps
-        self.dual_objective_ = planes.dual_objective
-        self.duality_gap_ = planes.gap
-        self.n_support_ = planes.n_support
-
-    def _gram(self, X: Any, n_threads: int) -> Gram:
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"X must be a square matrix with kernel='precomputed', the kernel of every row with every row. Got {X.shape}."
-            )
-        gamma = gamma_of(self.gamma, X) if self.kernel in GAMMA_KERNELS else 1.0
-        return Gram(Kernel(self.kernel, gamma, self.degree, self.coef0), X, self.cache_size * 2**20, n_threads)
-
-    def _adopt_support(self, gram: Gram, duals: NDArray[np.float64]) -> None:
-        """Of all rows only those that any plane rests on matter."""
-        self.support_ = np.flatnonzero(np.any(duals != 0, axis=1)).astype(np.int32)
-        self.dual_coef_ = np.ascontiguousarray(duals[self.support_].T)
-        self.support_vectors_ = gram.X[:0] if gram.fixed is None else gram.X[self.support_]
-        if gram.fixed is not None and self.kernel in GAMMA_KERNELS:
-            self.gamma_ = gram.fixed.kernel.gamma
-
-    def _calibrate(self, problem: "Problem", folds: Folds, held_out: list[NDArray[Any]]) -> None:
-        """Train the calibrator on held-out scores, and keep what rank sets need: how well held-out rows conform.
-
-        A row's conformity comes from a calibrator of the other folds, so that no row judges itself.
-        """
-        ranks = [problem.rank_numbers[test] for test in folds.test]
-        weights = problem.held_out_weights(folds)
-        self.calibrator_, of_others = Curved.fit_leaving_out(held_out, ranks, problem.n_ranks, weights)
-        conformity = []
-        for calibrator, scores_there, ranks_there in zip(of_others, held_out, ranks, strict=True):
-            entered = decisions.entry_mass(calibrator.probabilities(scores_there))
-            conformity.append(entered[np.arange(len(ranks_there)), ranks_there])
-        self.conformity_ = np.concatenate(conformity)
+                trainer.solve(on_report=on_report)
+                return self
+            held_out = trainer.solve_with_folds(on_report)
+        with working(bool(self.verbose), "Calibrating"):
+            trainer.calibrate(held_out)
+        return self
 
     def plane_scores(self, X: Any) -> NDArray[Any]:
         """Compute the score of each sample on each plane.
@@ -315,21 +132,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Signed scores: zero on a plane, positive above it. For threshold models, one score per boundary.
         """
         check_is_fitted(self)
-        X = self._check_rows(X, is_fit=False)
-        n_threads = validation.check_n_jobs(self.n_jobs)
-        if self._has_kernel:
-            return np.asarray(self._kernel_scores(X, n_threads) + self.intercept_)
-        weights = np.ascontiguousarray(self.coef_.T)
-        X = X.astype(weights.dtype, copy=False)
-        return np.asarray(scores(X, weights, n_threads) + self.intercept_)
-
-    def _kernel_scores(self, X: Any, n_threads: int) -> NDArray[np.float64]:
-        if self.kernel == "precomputed":
-            with one_thread():
-                return np.asarray(X[:, self.support_] @ self.dual_coef_.T, dtype=np.float64)
-        kernel = Kernel(self.kernel, getattr(self, "gamma_", 1.0), self.degree, self.coef0)
-        support = FixedRows(kernel, self.support_vectors_)
-        return kernel_scores(support, X.astype(support.rows.dtype, copy=False), self.dual_coef_.T, n_threads)
+        return fitted_of(self).scores(self._check_rows(X, is_fit=False), validation.check_n_jobs(self.n_jobs))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the rank of each sample.
@@ -340,20 +143,27 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Predicted labels, chosen as the parameter ``decision`` says.
         """
         check_is_fitted(self)
-        return np.asarray(self.classes_[self._answers(self.plane_scores(X))])
+        found = self.plane_scores(X)
+        return np.asarray(self.classes_[self._answers(found, self._deciding_probabilities(found), len(self.classes_))])
 
-    def _answers(self, plane_scores: Scores) -> Ranks:
-        if not self._decides_by_cost:
-            return self._rank(plane_scores, len(self.classes_))
-        return np.asarray(np.argmin(self._expected_cost(plane_scores), axis=1))
+    def _answers(self, plane_scores: Scores, probabilities: NDArray[np.float64] | None, n_ranks: int) -> Ranks:
+        """Ranks by their places; by least expected cost where probabilities are given."""
+        if probabilities is None:
+            return self._rank(plane_scores, n_ranks)
+        return decisions.least_cost(probabilities, decisions.cost_matrix(self.decision, n_ranks))
 
-    @property
-    def _decides_by_cost(self) -> bool:
-        return not (isinstance(self.decision, str) and self.decision == "ranker")
+    def _leanings(self, plane_scores: Scores, probabilities: NDArray[np.float64] | None, n_ranks: int) -> Scores:
+        """What ``decision_function`` says."""
+        if probabilities is None:
+            boundaries = self._boundaries(plane_scores, n_ranks, is_score=True)
+            leanings = rankers.leanings(boundaries, self._rank(plane_scores, n_ranks))
+        else:
+            leanings = -(probabilities @ decisions.cost_matrix(self.decision, n_ranks))
+        return leanings[:, 1] - leanings[:, 0] if n_ranks == 2 else leanings
 
-    def _expected_cost(self, plane_scores: Scores) -> NDArray[np.float64]:
-        """Of answering with each rank, by the calibrated probabilities."""
-        return self.calibrator_.probabilities(plane_scores) @ decisions.cost_matrix(self.decision, len(self.classes_))
+    def _deciding_probabilities(self, plane_scores: Scores) -> NDArray[np.float64] | None:
+        """Probabilities if the decision asks for them."""
+        return self.calibrator_.probabilities(plane_scores) if decisions.is_by_cost(self.decision) else None
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Compute a confidence score for each rank.
@@ -369,10 +179,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         found = self.plane_scores(X)
-        boundaries = self._boundaries(found, len(self.classes_), is_score=True)
-        by_cost = self._decides_by_cost
-        leanings: Scores = -self._expected_cost(found) if by_cost else rankers.leanings(boundaries, self._answers(found))
-        return leanings[:, 1] - leanings[:, 0] if len(self.classes_) == 2 else leanings
+        return self._leanings(found, self._deciding_probabilities(found), len(self.classes_))
 
     @only_if(has_probability)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -386,7 +193,7 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Calibrated probabilities, with ranks in the order of ``classes_``.
         """
         check_is_fitted(self)
-        return self.calibrator_.probabilities(self.plane_scores(X))
+        return np.asarray(self.calibrator_.probabilities(self.plane_scores(X)))
 
     @only_if(has_probability)
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
@@ -428,10 +235,8 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Intercept of each boundary. Scores ``X @ weights + offsets`` are positive above a boundary.
         """
         check_is_fitted(self)
-        if self._has_kernel:
-            raise ValueError(f"Explanations need feature weights, which only kernel='linear' has. Got kernel={self.kernel!r}.")
         n_ranks = len(self.classes_)
-        weights = self._boundaries(self.coef_.T, n_ranks, is_score=False)
+        weights = self._boundaries(fitted_of(self).column_weights(), n_ranks, is_score=False)
         offsets = self._boundaries(self.intercept_[None], n_ranks, is_score=True)[0]
         return np.broadcast_to(weights, (len(weights), n_ranks - 1)), offsets
 
@@ -498,3 +303,119 @@ class LinearOrdinal(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # scikit-learn's checks train on blobs whose labels have no order, which a model of order is bound to score poorly on.
         tags.classifier_tags.poor_score = True
         return tags
+
+
+class Trainer:
+    """A model on its way to being fitted, step by step: ``fit`` takes the steps in a row, a search takes them apart.
+
+    ``rows`` is what it learns from, for solves of any kind. The model must not be changed by others meanwhile.
+    """
+
+    def __init__(self, model: OrdinalModel, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+        check_parameters(model)
+        self.model = model
+        self.rows = self._training_set(X, y, sample_weight)
+
+    def _training_set(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingSet:
+        """Everything that a solve needs, checked."""
+        model = self.model
+        options = Options(
+            tol=model.tol,
+            max_iter=model.max_iter,
+            shrinking=model.shrinking,
+            seed=validation.seed_of(model.random_state),
+            n_threads=validation.check_n_jobs(model.n_jobs),
+            has_offsets=getattr(model, "fit_intercept", True),
+            free_offsets=model.free_offsets,
+        )
+        X = model._check_rows(X, is_fit=True)
+        if not is_linear(model.kernel):
+            X = gram_of(model, X, options.n_threads)
+        labels = Labels.of(y, X.shape[0], model.ranks)
+        if decisions.is_by_cost(model.decision):
+            decisions.cost_matrix(model.decision, labels.n_ranks)
+            if not model.probability:
+                raise ValueError(f"decision must be 'ranker' unless probability=True. Got {model.decision!r}.")
+        given = None if sample_weight is None else validation.check_sample_weight(sample_weight, X.shape[0])
+        by_row = labels.row_weights(model.class_weight, given)
+        by_column = validation.check_column_weight(model.column_weight, X.shape[1], X.dtype)
+        table_rows = model._table_rows(labels.numbers, labels.n_ranks)
+        return TrainingSet(X, labels, table_rows, by_row, options, by_column, given)
+
+    def table(self, **setting: float) -> Table:
+        """The table of the model, with other parameters if a setting is given."""
+        model: OrdinalModel = clone(self.model).set_params(**setting) if setting else self.model
+        return model._table(self.rows.labels.n_ranks)
+
+    def solve(self, options: Options | None = None, on_report: OnReport | None = None) -> None:
+        """Give the model its planes."""
+        self._adopt(self.rows.solve(self.table(), options or self.rows.options, on_report))
+
+    def solve_with_folds(self, on_report: OnReport | None = None) -> HeldOut:
+        """Give the model its planes, and return what planes of folds say of the rows they did not see."""
+        planes, held_out = self.rows.solve_with_folds(self.table(), on_report)
+        self._adopt(planes)
+        return held_out
+
+    def choose(self, setting: dict[str, float]) -> None:
+        """Go on with these parameters."""
+        self.model.set_params(**setting)
+        self.rows = self.rows.with_gamma(setting.get("gamma"))
+
+    def calibrate(self, held_out: HeldOut) -> None:
+        """Give the model its probabilities and rank sets."""
+        self.model.calibrator_, self.model.conformity_ = calibrate(held_out)
+
+    def answers(self, held_out: HeldOut) -> "Answers":
+        """What the model would say of held-out rows."""
+        return Answers(self.model, self.rows.labels.order, held_out)
+
+    def _adopt(self, planes: Planes) -> None:
+        model = self.model
+        model.classes_ = self.rows.labels.order
+        for name, value in fitted_by(planes, self.rows.X).attributes().items():
+            setattr(model, name, value)
+        model.n_iter_ = planes.n_sweeps
+        model.dual_objective_ = planes.dual_objective
+        model.duality_gap_ = planes.gap
+        model.n_support_ = planes.n_support
+
+
+class Answers:
+    """What a model would say of held-out rows, fold by fold; found out when asked for."""
+
+    def __init__(self, model: OrdinalModel, order: NDArray[Any], held_out: HeldOut) -> None:
+        self.model = model
+        self.order = order
+        self.held_out = held_out
+
+    @cached_property
+    def probabilities(self) -> list[NDArray[np.float64]]:
+        has_probability(self.model)
+        return held_out_probabilities(self.held_out)
+
+    @cached_property
+    def ranks(self) -> list[Ranks]:
+        """By their places."""
+        return self._by_fold(self.model._answers)
+
+    @cached_property
+    def leanings(self) -> list[Scores]:
+        """As ``decision_function`` has them."""
+        return self._by_fold(self.model._leanings)
+
+    def _by_fold(self, say: Callable[[Scores, NDArray[np.float64] | None, int], NDArray[Any]]) -> list[NDArray[Any]]:
+        by_cost = decisions.is_by_cost(self.model.decision)
+        probabilities = self.probabilities if by_cost else [None] * len(self.held_out.scores)
+        pairs = zip(self.held_out.scores, probabilities, strict=True)
+        return [say(scores, of_fold, self.held_out.n_ranks) for scores, of_fold in pairs]
+
+
+def gram_of(model: OrdinalModel, X: Any, n_threads: int) -> Gram:
+    """The kernel matrix of the training rows."""
+    if model.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X must be a square matrix with kernel='precomputed', the kernel of every row with every row. Got {X.shape}."
+        )
+    gamma = gamma_of(model.gamma, X) if model.kernel in GAMMA_KERNELS else 1.0
+    return Gram(Kernel(model.kernel, gamma, model.degree, model.coef0), X, model.cache_size * 2**20, n_threads)

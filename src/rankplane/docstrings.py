@@ -178,10 +178,10 @@ SECTION = re.compile(r"^(?:Returns|Attributes|See Also|Notes|References|Examples
 PARAMETER_SECTION = re.compile(r"(?<=^Parameters\n----------\n).*?(?=\n\n\w|\Z)", re.MULTILINE | re.DOTALL)
 
 
-@dataclass_transform(kw_only_default=False)
+@dataclass_transform(kw_only_default=True)
 def model(cls: Model) -> Model:
     """Make a class with annotated defaults an estimator: an ``__init__`` that stores them, and a docstring that lists them."""
-    cls = cast(Model, dataclass(eq=False, repr=False)(cls))
+    cls = cast(Model, dataclass(eq=False, repr=False, kw_only=True)(cls))
     cls.__doc__ = with_section(inspect.cleandoc(cls.__doc__ or ""), "Attributes", ATTRIBUTES)
     return documented(PARAMETERS | METHOD_PARAMETERS)(cls)
 

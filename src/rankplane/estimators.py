@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankplane.base import LinearOrdinal
+from rankplane.base import OrdinalModel
 from rankplane.docstrings import model
 from rankplane.prediction import rankers
 from rankplane.prediction.rankers import Ranks, Scores
@@ -17,7 +17,7 @@ from rankplane.solver.tables import Table
 
 
 @model
-class NPSVOR(LinearOrdinal):
+class NPSVOR(OrdinalModel):
     """Nonparallel support vector ordinal regression.
 
     One hyperplane is fitted per rank [1]_: samples of the rank lie on the plane, samples of lower ranks below it and samples of
@@ -68,7 +68,7 @@ class NPSVOR(LinearOrdinal):
 
 
 @model
-class SVC(LinearOrdinal):
+class SVC(OrdinalModel):
     """Support vector classification, one rank against the rest.
 
     The baseline that ignores the order of the ranks: one plane per rank separates it from all others, and the plane with the
@@ -106,7 +106,7 @@ class SVC(LinearOrdinal):
 
 
 @model
-class Committee(LinearOrdinal):
+class Committee(OrdinalModel):
     """The planes of NPSVOR and of SVC, trained together and combined by calibration.
 
     NPSVOR models the order of the ranks, SVC which rank a sample belongs to. They make different errors, so probabilities
@@ -146,7 +146,7 @@ class Committee(LinearOrdinal):
 
 
 @model
-class SVR(LinearOrdinal):
+class SVR(OrdinalModel):
     """Support vector regression on the rank numbers, rounded to the nearest rank.
 
     Ranks are numbered from 1. The same model as :class:`sklearn.svm.LinearSVR` [1]_.
@@ -183,7 +183,7 @@ class SVR(LinearOrdinal):
 
 
 @model
-class SVMOP(LinearOrdinal):
+class SVMOP(OrdinalModel):
     """One binary classifier per boundary between neighbouring ranks.
 
     Each plane separates the ranks above a boundary from those below it and has its own direction [1]_. The predicted rank is the
@@ -218,7 +218,7 @@ class SVMOP(LinearOrdinal):
 
 
 @model
-class RedSVM(LinearOrdinal):
+class RedSVM(OrdinalModel):
     """Ordinal regression reduced to one binary classification problem.
 
     One direction is shared by all boundaries between neighbouring ranks, each of which has a threshold. Thresholds are

@@ -8,24 +8,25 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import GroupKFold
 from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from rankplane import validation
-from rankplane.base import LinearOrdinal, Problem
+from rankplane.base import OrdinalModel, Trainer
 from rankplane.docstrings import METHOD_PARAMETERS, documented
 from rankplane.estimators import NPSVOR
-from rankplane.metrics import MEASURES, ranked_probability_score
-from rankplane.prediction import decisions
-from rankplane.prediction.calibration import Curved
 from rankplane.progress import ProgressBar, search_progress, solve_progress, working
+from rankplane.scoring import Scorer, routes_metadata, scoring_of
 from rankplane.solver.folds import Folds, FoldScores, make_folds, walk_folds
 from rankplane.solver.kernels import GAMMA_KERNELS
+from rankplane.solver.training_set import HeldOut
 from rankplane.validation import only_if
 
 # A tuple: scikit-learn compares defaults with ==, which an array does not answer with one word.
@@ -66,24 +67,13 @@ def settings_of(Cs: ArrayLike, C1s: ArrayLike | None) -> list[list[Setting]]:
     return [sorted(path, key=lambda setting: setting["C2"]) for _, path in sorted(paths.items())]
 
 
-def gammas_of(estimator: LinearOrdinal, gammas: ArrayLike | None) -> list[float | None]:
+def gammas_of(estimator: OrdinalModel, gammas: ArrayLike | None) -> list[float | None]:
     """Values of gamma to search; None alone leaves the estimator's own."""
     if gammas is None:
         return [None]
     if estimator.kernel not in GAMMA_KERNELS:
         raise ValueError(f"gammas must be None with kernel={estimator.kernel!r}, which has no gamma. Got {gammas!r}.")
     return [*positive_numbers("gammas", gammas)]
-
-
-def held_out_probabilities(
-    held_out: list[NDArray[Any]],
-    ranks: list[NDArray[np.int32]],
-    n_ranks: int,
-    weights: list[NDArray[np.float64]] | None,
-) -> list[NDArray[np.float64]]:
-    """Of each fold's rows, by a calibrator of the other folds."""
-    _, of_others = Curved.fit_leaving_out(held_out, ranks, n_ranks, weights)
-    return [calibrator.probabilities(scores) for calibrator, scores in zip(of_others, held_out, strict=True)]
 
 
 @documented(METHOD_PARAMETERS, methods_like=NPSVOR)
@@ -105,12 +95,13 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
     cv : int, splitter or iterable
         Number of stratified folds, a scikit-learn splitter, or an iterable of pairs of training and test indices. Folds keep groups
         together if ``fit`` is given any.
-    scoring : {'mae', 'mse', 'accuracy', 'macro_mae', 'qwk', 'rps'} or callable
+    scoring : {'mae', 'mse', 'accuracy', 'macro_mae', 'qwk', 'rps'}, scorer, str or callable
         Measure to choose by, computed on what the estimator would predict with its ``decision``. ``'rps'`` is the ranked
-        probability score of its probabilities. Errors are minimised and reported as they are, without a sign. A callable
-        ``scoring(y_true, y_pred)`` is maximised.
+        probability score of its probabilities. Errors are minimised and reported as they are, without a sign. Scorers, such as
+        those of ``make_scorer`` and ``rankplane.metrics.scorers``, names of scikit-learn's scorers, and callables
+        ``scoring(y_true, y_pred)`` are maximised.
     n_jobs : int
-        Number of threads, also of the final fit. None means 1, -1 all processors.
+        Number of threads, also of the final fit. None leaves the estimator's own ``n_jobs``.
     refit : bool
         Whether to fit ``best_estimator_`` with the best values on all samples.
     verbose : int
@@ -161,9 +152,13 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
     10.0
     """
 
+    # They are requested by those that take them; see get_metadata_routing.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED, "groups": UNUSED}
+
     def __init__(
         self,
         estimator: Any,
+        *,
         Cs: ArrayLike = DEFAULT_CS,
         C1s: ArrayLike | None = None,
         cv: Any = 5,
@@ -186,7 +181,8 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Search for the best parameters, and fit the estimator with them.
 
-        Sample weights also count in the score, unless ``scoring`` is a callable.
+        Sample weights also count in the score, unless ``scoring`` is a callable or a scorer. With scikit-learn's metadata
+        routing enabled, they go to the estimator, and to a scorer, if these request them.
 
         Returns
         -------
@@ -195,50 +191,22 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        if not isinstance(self.estimator, LinearOrdinal):
-            raise ValueError(f"estimator must be a model of this package, such as NPSVOR(). Got {self.estimator!r}.")
-        if self.C1s is not None and not isinstance(self.estimator, NPSVOR):
-            raise ValueError(f"C1s must be None for {type(self.estimator).__name__}, which has no C1. Got {self.C1s!r}.")
-        validation.check_bool("refit", self.refit)
-        measure, is_greater_better = self._measure()
-        paths = settings_of(self.Cs, self.C1s)
-        gammas = gammas_of(self.estimator, self.gammas)
-        model = clone(self.estimator).set_params(n_jobs=self.n_jobs, verbose=0)
-        problem = model._prepare(X, y, sample_weight)
-        folds = make_folds(self.cv, problem.X, problem.rank_numbers, groups, problem.options.seed)
-        folds = folds.counting(problem.sample_weights)
-
-        # A walk measures violations against its first sweep, at the smallest C, where they are largest. Half the tolerance makes
-        # its planes as good as those of single fits.
-        options = replace(problem.options, tol=0.5 * problem.options.tol)
-        settings: list[Setting] = []
-        points: list[FoldScores] = []
-        n_settings = len(gammas) * sum(len(path) for path in paths)
-        name = f"{'Searching' if n_settings > 1 else 'Cross-validating'} {type(model).__name__}"
-        with search_progress(bool(self.verbose), name, n_settings) as on_setting:
-            for gamma in gammas:
-                at_gamma = problem.with_gamma(gamma)
-                for path_of_C in paths:
-                    path = [setting if gamma is None else setting | {"gamma": gamma} for setting in path_of_C]
-                    models = [clone(model).set_params(**setting) for setting in path]
-                    tables = [m._table(problem.n_ranks) for m in models]
-                    prices = [setting.get("C2", setting.get("C", 1.0)) for setting in path]
-                    factors = [1.0] + [after / before for before, after in itertools.pairwise(prices)]
-                    make = partial(at_gamma.folds, tables[0], evens_out=model.probability)
-
-                    def on_point(place: int, n_parts: int, path: list[Setting] = path) -> None:
-                        on_setting(path[place], n_parts)
-
-                    settings += path
-                    points += walk_folds(
-                        make, folds, options, tables, factors, is_shared=not problem.learns_column_weights, on_point=on_point
-                    )
-
+        paths, gammas = self._check_parameters()
+        scoring = scoring_of(self.scoring, self.estimator)
+        sample_weight, groups = self._route(sample_weight, groups)
+        model = clone(self.estimator).set_params(verbose=0)
+        if self.n_jobs is not None:
+            model.set_params(n_jobs=self.n_jobs)
+        trainer = Trainer(model, X, y, sample_weight)
+        rows = trainer.rows
+        folds = make_folds(self.cv, rows.X, rows.labels.numbers, groups, rows.options.seed).counting(rows.sample_weights)
+        settings, points = self._walk(trainer, folds, paths, gammas)
+        held_out = [rows.held_out(folds, point.held_out) for point in points]
+        seen = [rows.X[test] for test in folds.test] if scoring.looks_at_rows else []
         with ProgressBar(self.verbose) as bar:
-            measuring = bar.each("Measuring folds", points)
-            scores = np.array([self._fold_scores(model, problem, folds, point, measure) for point in measuring])
+            scores = np.array([scoring.of_folds(trainer.answers(found), seen) for found in bar.each("Measuring folds", held_out)])
         means = scores.mean(axis=1)
-        signed = means if is_greater_better else -means
+        signed = means if scoring.is_greater_better else -means
         # Of equally good ones the smallest: ascending settings and the first maximum.
         by_price = sorted(range(len(settings)), key=lambda i: tuple(settings[i].values()))
         best = by_price[int(np.argmax(signed[by_price]))]
@@ -248,55 +216,94 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         self.best_params_ = settings[best]
         self.best_C_ = settings[best].get("C", settings[best].get("C2"))
         self.best_score_ = float(means[best])
-        self.classes_ = problem.order
+        self.classes_ = rows.labels.order
         self.n_features_in_ = model.n_features_in_
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
         if self.refit:
-            self.best_estimator_ = self._refit(model.set_params(**settings[best]), problem, folds, points[best])
+            self.best_estimator_ = self._refit(trainer, held_out[best])
         return self
 
-    def _refit(self, model: LinearOrdinal, problem: Problem, folds: Folds, point: FoldScores) -> LinearOrdinal:
-        options = problem.options
+    def _check_parameters(self) -> tuple[list[list[Setting]], list[float | None]]:
+        """Paths of C and values of gamma."""
+        if not isinstance(self.estimator, OrdinalModel):
+            raise ValueError(f"estimator must be a model of this package, such as NPSVOR(). Got {self.estimator!r}.")
+        if self.C1s is not None and not isinstance(self.estimator, NPSVOR):
+            raise ValueError(f"C1s must be None for {type(self.estimator).__name__}, which has no C1. Got {self.C1s!r}.")
+        validation.check_bool("refit", self.refit)
+        return settings_of(self.Cs, self.C1s), gammas_of(self.estimator, self.gammas)
+
+    def _walk(
+        self, trainer: Trainer, folds: Folds, paths: list[list[Setting]], gammas: list[float | None]
+    ) -> tuple[list[Setting], list[FoldScores]]:
+        """All settings, and what was found at each."""
+        rows, model = trainer.rows, trainer.model
+        # A walk measures violations against its first sweep, at the smallest C, where they are largest. Half the tolerance makes
+        # its planes as good as those of single fits.
+        options = replace(rows.options, tol=0.5 * rows.options.tol)
+        settings: list[Setting] = []
+        points: list[FoldScores] = []
+        n_settings = len(gammas) * sum(len(path) for path in paths)
+        name = f"{'Searching' if n_settings > 1 else 'Cross-validating'} {type(model).__name__}"
+        with search_progress(bool(self.verbose), name, n_settings) as on_setting:
+            for gamma in gammas:
+                at_gamma = rows.with_gamma(gamma)
+                for path_of_C in paths:
+                    path = [setting if gamma is None else setting | {"gamma": gamma} for setting in path_of_C]
+                    tables = [trainer.table(**setting) for setting in path]
+                    prices = [setting.get("C2", setting.get("C", 1.0)) for setting in path]
+                    factors = [1.0] + [after / before for before, after in itertools.pairwise(prices)]
+                    make = partial(at_gamma.folds, tables[0], evens_out=model.probability)
+
+                    def on_point(place: int, n_parts: int, path: list[Setting] = path) -> None:
+                        on_setting(path[place], n_parts)
+
+                    settings += path
+                    points += walk_folds(
+                        make, folds, options, tables, factors, is_shared=not rows.learns_column_weights, on_point=on_point
+                    )
+        return settings, points
+
+    def _refit(self, trainer: Trainer, held_out: HeldOut) -> OrdinalModel:
+        options, model = trainer.rows.options, trainer.model
         if model.probability:
             # The calibrator learns from scores that a long walk has settled; planes that stop early score differently.
             options = replace(options, tol=0.1 * options.tol)
-        problem = problem.with_gamma(self.best_params_.get("gamma"))
+        trainer.choose(self.best_params_)
         with solve_progress(bool(self.verbose), "Final fit", options.tol) as on_report:
-            model._adopt(problem, problem.solve(model._table(problem.n_ranks), options, on_report))
+            trainer.solve(options, on_report)
         if model.probability:
             with working(bool(self.verbose), "Calibrating"):
-                model._calibrate(problem, folds, point.held_out)
+                trainer.calibrate(held_out)
         return model
 
-    def _measure(self) -> tuple[Callable[[Any, Any], float], bool]:
-        if callable(self.scoring):
-            return self.scoring, True
-        name = validation.check_choice("scoring", self.scoring, (*MEASURES, "rps"))
-        if name == "rps" and not self.estimator.probability:
-            raise ValueError("scoring must not be 'rps' unless the estimator has probability=True. Got 'rps'.")
-        return (ranked_probability_score, False) if name == "rps" else MEASURES[name]
+    def _route(self, sample_weight: Any, groups: Any) -> tuple[Any, Any]:
+        """What of the weights and groups is meant for the estimator and the folds: with metadata routing, what they request."""
+        if not routes_metadata():
+            return sample_weight, groups
+        given = {"sample_weight": sample_weight, "groups": groups}
+        routed = process_routing(self, "fit", **{name: value for name, value in given.items() if value is not None})
+        return routed.estimator.fit.get("sample_weight"), routed.splitter.split.get("groups")
 
-    @staticmethod
-    def _fold_scores(
-        model: LinearOrdinal, problem: Problem, folds: Folds, point: FoldScores, measure: Callable[..., float]
-    ) -> list[float]:
-        """The measure on each fold. Ranks count by their places, as everywhere; a callable sees the labels."""
-        ranks = [problem.rank_numbers[test] for test in folds.test]
-        weights = problem.held_out_weights(folds)
-        is_ours = measure is ranked_probability_score or measure in [m for m, _ in MEASURES.values()]
-        counted: list[Any] = [{"sample_weight": of_fold} for of_fold in weights] if weights and is_ours else [{}] * len(ranks)
-        if measure is ranked_probability_score:
-            probabilities = held_out_probabilities(point.held_out, ranks, problem.n_ranks, weights)
-            places = range(problem.n_ranks)
-            found = zip(ranks, probabilities, counted, strict=True)
-            return [ranked_probability_score(r, p, ranks=places, **weighted) for r, p, weighted in found]
-        labels = np.arange(problem.n_ranks) if is_ours else problem.order
-        if isinstance(model.decision, str) and model.decision == "ranker":
-            answers = [model._rank(held_out, problem.n_ranks) for held_out in point.held_out]
-        else:
-            cost = decisions.cost_matrix(model.decision, problem.n_ranks)
-            probabilities = held_out_probabilities(point.held_out, ranks, problem.n_ranks, weights)
-            answers = [decisions.least_cost(p, cost) for p in probabilities]
-        return [float(measure(labels[r], labels[a], **weighted)) for r, a, weighted in zip(ranks, answers, counted, strict=True)]
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get the metadata routing of this object.
+
+        Weights and groups of ``fit`` go to the estimator, the splitter and the scorer, as they request them.
+
+        Returns
+        -------
+        MetadataRouter
+            The routes of the metadata.
+        """
+        # Folds by a number keep groups together, as GroupKFold does, and request them as it does.
+        splitter = self.cv if hasattr(self.cv, "get_metadata_routing") else GroupKFold()
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        scoring = scoring_of(self.scoring, self.estimator)
+        if isinstance(scoring, Scorer) and hasattr(scoring.scorer, "get_metadata_routing"):
+            router.add(scorer=scoring.scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        return router
 
     @staticmethod
     def _results(
@@ -337,13 +344,26 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
         return np.asarray(self._best().predict_set(X, coverage))
 
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Compute the measure of ``scoring`` for the best estimator.
+
+        As in ``best_score_``, an error is returned as an error. For the accuracy whatever ``scoring`` is, use
+        ``accuracy_score(y, search.predict(X))``.
+
+        Returns
+        -------
+        float
+            Value of the measure.
+        """
+        return scoring_of(self.scoring, self.estimator).of_model(self._best(), X, y, sample_weight)
+
     def explain(self, X: Any, feature_names: Any = None, top: int = 10) -> Any:
         return self._best().explain(X, feature_names, top)
 
     def top_features(self, feature_names: Any = None, n: int = 10) -> Any:
         return self._best().top_features(feature_names, n)
 
-    def _best(self) -> LinearOrdinal:
+    def _best(self) -> OrdinalModel:
         check_is_fitted(self)
         if not self.refit:
             raise AttributeError("CSearchCV predicts only with refit=True, which fits best_estimator_.")
@@ -354,6 +374,8 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        of_estimator = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse = of_estimator.sparse
+        tags.input_tags.pairwise = of_estimator.pairwise
         tags.classifier_tags.poor_score = True
         return tags

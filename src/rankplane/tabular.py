@@ -243,7 +243,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     fitted: ClassVar[tuple[str, ...]] = ("names_", "means_", "deviations_", "categories_")
 
-    def __init__(self, columns: list[str] | None = None, sparse_output: bool = True) -> None:
+    def __init__(self, *, columns: list[str] | None = None, sparse_output: bool = True) -> None:
         self.columns = columns
         self.sparse_output = sparse_output
 

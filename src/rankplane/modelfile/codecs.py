@@ -11,19 +11,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankplane import estimators, validation
 from rankplane._core import Vocabulary
-from rankplane.base import LinearOrdinal
+from rankplane.base import OrdinalModel
 from rankplane.modelfile.compact import read_weights, write_weights
 from rankplane.modelfile.sklearn_codecs import KNOWN, read_known, write_known
 from rankplane.modelfile.values import ValueReader, ValueWriter
 from rankplane.options import MODEL_NAMES
+from rankplane.parameters import check_parameters
 from rankplane.prediction import decisions
 from rankplane.prediction.calibration import Curved, Multinomial
 from rankplane.search import CSearchCV
-from rankplane.solver.kernels import GAMMA_KERNELS
+from rankplane.solver.kernels import GAMMA_KERNELS, is_linear
 from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
 
-MODELS: dict[str, type[LinearOrdinal]] = {name: getattr(estimators, name) for name in MODEL_NAMES}
+MODELS: dict[str, type[OrdinalModel]] = {name: getattr(estimators, name) for name in MODEL_NAMES}
 CALIBRATORS: dict[str, type[Any]] = {"Multinomial": Multinomial, "Curved": Curved}
 SEARCHES = (CSearchCV, GridSearchCV, RandomizedSearchCV)
 NO_COLUMN = 2**32 - 1
@@ -82,8 +83,8 @@ class Writer(ValueWriter):
     def encoder(self, encoder: ColumnEncoder) -> dict[str, Any]:
         return {name: self.value(name, getattr(encoder, name)) for name in encoder.fitted}
 
-    def model(self, model: LinearOrdinal) -> dict[str, Any]:
-        model._check_parameters()  # they may have been set after the fit
+    def model(self, model: OrdinalModel) -> dict[str, Any]:
+        check_parameters(model)  # they may have been set after the fit
         held = [name for name in model.fitted if hasattr(model, name)]
         fitted = {name: self.value(name, getattr(model, name)) for name in held if name not in ("coef_", "calibrator_")}
         if "coef_" in held:
@@ -167,8 +168,8 @@ class Reader(ValueReader):
             raise ValueError("the columns do not match their means or categories")
         return encoder
 
-    def model(self, model: LinearOrdinal, fitted: dict[str, Any]) -> LinearOrdinal:
-        model._check_parameters()
+    def model(self, model: OrdinalModel, fitted: dict[str, Any]) -> OrdinalModel:
+        check_parameters(model)
         for name, stored in fitted.items():
             if name in model.fitted:
                 setattr(model, name, self.value(stored))
@@ -188,18 +189,18 @@ class Reader(ValueReader):
         return cls(**{field.name: self.value(stored[field.name]) for field in fields(cls)})
 
 
-def check_model(model: LinearOrdinal) -> None:
+def check_model(model: OrdinalModel) -> None:
     """Whether all parts have the shapes that the number of ranks, planes and columns asks for."""
     classes, intercept = model.classes_, model.intercept_
     if not (isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2):
         raise ValueError("the ranks are not a list of two and more")
     n_ranks, n_columns = len(classes), model.n_features_in_
     n_cuts, n_lanes = table_shape(model, n_ranks)
-    is_linear = not model._has_kernel
-    if is_linear != ("coef_" in vars(model)):
+    has_weights = is_linear(model.kernel)
+    if has_weights != ("coef_" in vars(model)):
         raise ValueError("the weights do not match the kernel")
-    weights = model.coef_ if is_linear else model.dual_coef_
-    columns = model.coef_ if is_linear else model.support_vectors_
+    weights = model.coef_ if has_weights else model.dual_coef_
+    columns = model.coef_ if has_weights else model.support_vectors_
     if weights.ndim != 2 or len(weights) != n_lanes or intercept.shape != (n_cuts * n_lanes,) or intercept.dtype.kind != "f":
         raise ValueError("the weights do not match the number of ranks")
     if columns.ndim != 2 or columns.shape[1] != n_columns:
@@ -207,23 +208,23 @@ def check_model(model: LinearOrdinal) -> None:
     names = getattr(model, "feature_names_in_", None)
     if names is not None and names.shape != (n_columns,):
         raise ValueError("the names do not match the number of columns")
-    if not is_linear:
+    if not has_weights:
         check_support(model, n_columns)
     if model.probability:
         check_probability(model, n_cuts * n_lanes)
-    if not (isinstance(model.decision, str) and model.decision == "ranker"):
+    if decisions.is_by_cost(model.decision):
         decisions.cost_matrix(model.decision, n_ranks)
         if not model.probability:
             raise ValueError("the decision needs probabilities")
 
 
-def table_shape(model: LinearOrdinal, n_ranks: int) -> tuple[int, int]:
+def table_shape(model: OrdinalModel, n_ranks: int) -> tuple[int, int]:
     """Cuts and lanes. A table grows evenly with the ranks; that of very many is too large to make for its shape alone."""
     (cuts, lanes), (more_cuts, more_lanes) = (model._table(n).shape[1:3] for n in (2, 3))
     return cuts + (n_ranks - 2) * (more_cuts - cuts), lanes + (n_ranks - 2) * (more_lanes - lanes)
 
 
-def check_support(model: LinearOrdinal, n_columns: int) -> None:
+def check_support(model: OrdinalModel, n_columns: int) -> None:
     rows, weights, support = model.support_vectors_, model.dual_coef_, model.support_
     is_precomputed = model.kernel == "precomputed"
     n_rows = len(support) if is_precomputed else rows.shape[0]
@@ -235,7 +236,7 @@ def check_support(model: LinearOrdinal, n_columns: int) -> None:
         validation.check_positive("gamma_", model.gamma_)
 
 
-def check_probability(model: LinearOrdinal, n_scores: int) -> None:
+def check_probability(model: OrdinalModel, n_scores: int) -> None:
     with np.errstate(all="ignore"):
         probabilities = model.calibrator_.probabilities(np.zeros((1, n_scores)))
     if probabilities.shape != (1, len(model.classes_)) or probabilities.dtype.kind != "f":

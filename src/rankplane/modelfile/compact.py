@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankplane.base import LinearOrdinal
+from rankplane.base import OrdinalModel
 from rankplane.modelfile.values import ValueReader, ValueWriter
 
 
@@ -31,7 +31,7 @@ def compact_weights(weights: NDArray[Any], bound: float) -> NDArray[Any]:
     return compacted
 
 
-def compact_model(model: LinearOrdinal, bound: float) -> int:
+def compact_model(model: OrdinalModel, bound: float) -> int:
     """Give a fitted model the weights that its compact file will hold; returns how many columns were dropped."""
     model.coef_ = compact_weights(np.ascontiguousarray(model.coef_.T), bound).T
     return int(np.sum(~model.coef_.any(axis=0)))

@@ -17,6 +17,11 @@ Floats = NDArray[np.float64]
 NAMED = ("mae", "mse", "accuracy")
 
 
+def is_by_cost(decision: Any) -> bool:
+    """Whether answers come from probabilities, not from the ranker of the model."""
+    return not (isinstance(decision, str) and decision == "ranker")
+
+
 def cost_matrix(decision: Any, n_ranks: int) -> Floats:
     """The costs of a named decision, or of the user's own matrix, checked."""
     distance = np.abs(np.subtract.outer(np.arange(n_ranks), np.arange(n_ranks))).astype(np.float64)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
-from rankplane.solver.lanes import LaneProblem, OnReport, Options
+from rankplane.solver.lanes import Lanes, OnReport, Options
+from rankplane.solver.planes import Planes
 from rankplane.solver.tables import Table
 
 
@@ -160,7 +161,7 @@ class FoldScores:
         )
 
 
-class FoldProblem:
+class FoldLanes:
     """The planes of all folds, and with ``keeps_all`` those of all rows too, in one solve.
 
     ``evens_out`` raises C where a fold has fewer rows, so that all rows together pull as hard as in a fit of all rows. While C
@@ -187,18 +188,20 @@ class FoldProblem:
         shares = folds.is_train.mean(axis=1) if evens_out else np.ones(len(folds))
         self.factors = np.concatenate([np.ones(self.n_first), 1 / shares])
         shape = wide_table(table, self.patterns, self.factors).shape
-        self.problem = LaneProblem(X, wide_rows, shape, row_weights, options)
+        self.lanes = Lanes(X, wide_rows, shape, row_weights, options)
 
     def run(self, table: Table, frozen: Sequence[bool] = (), on_report: OnReport | None = None) -> None:
         """Solve; planes of all rows, if kept, come with a certificate."""
         n_certified = self.n_first * self.n_planes
-        self.problem.run(
-            wide_table(table, self.patterns, self.factors), frozen=frozen, n_certified=n_certified, on_report=on_report
-        )
+        self.lanes.run(wide_table(table, self.patterns, self.factors), frozen=frozen, n_certified=n_certified, on_report=on_report)
+
+    def take_planes(self) -> Planes:
+        """The planes of all rows, which were kept, for good."""
+        return self.lanes.take_planes(self.n_first * self.n_planes)
 
     def held_out(self) -> list[NDArray[Any]]:
         """Per fold, the plane scores of the rows it holds out."""
-        solver, n_planes = self.problem.solver, self.n_planes
+        solver, n_planes = self.lanes.solver, self.n_planes
         offsets = solver.offsets()
         found = []
         for fold, test in enumerate(self.folds.test):
@@ -213,7 +216,7 @@ class FoldProblem:
         The solution of the last, stretched as far as that helps, is the first guess for the next. A lane none of whose duals
         touches a bound solves every wider table too and is left alone; when that holds for all, the rest of the path is the same.
         """
-        n_lanes = self.problem.n_lanes
+        n_lanes = self.lanes.n_lanes
         touches = [True] * n_lanes
         last: FoldScores | None = None
         for table, factor in zip(tables, factors, strict=True):
@@ -223,17 +226,17 @@ class FoldProblem:
             else:
                 frozen = [not touching for touching in touches]
                 if last is not None:
-                    self.problem.solver.stretch(factor, frozen)
+                    self.lanes.solver.stretch(factor, frozen)
                 self.run(table, frozen, on_report)
-                sweeps = np.array(self.problem.solver.results()["n_sweeps"], dtype=np.intp)
+                sweeps = np.array(self.lanes.solver.results()["n_sweeps"], dtype=np.intp)
                 last = FoldScores(self.held_out(), sweeps, False)
-                touches = self.problem.solver.touch_bounds()
+                touches = self.lanes.solver.touch_bounds()
             last = replace(last, seconds=time.perf_counter() - start)
             yield last
 
 
 def walk_folds(
-    make: Callable[[Folds, Options], FoldProblem],
+    make: Callable[[Folds, Options], FoldLanes],
     folds: Folds,
     options: Options,
     tables: list[Table],

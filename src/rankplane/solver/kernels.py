@@ -25,6 +25,11 @@ BLOCK_ROWS = 256
 LEAST_ROWS = 64  # of a kernel matrix that are kept however small the cache: fewer settle too little between them
 
 
+def is_linear(kernel: Any) -> bool:
+    """Whether planes have weights of columns, so that no kernel is needed."""
+    return isinstance(kernel, str) and kernel == "linear"
+
+
 def in_blocks(work: Callable[[slice], None], n_rows: int, n_threads: int) -> None:
     """``work`` on one block of rows after the other, on several threads."""
     blocks = [slice(first, min(first + BLOCK_ROWS, n_rows)) for first in range(0, n_rows, BLOCK_ROWS)]

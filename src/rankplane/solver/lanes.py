@@ -32,7 +32,7 @@ class Options:
     free_offsets: bool = False
 
 
-class LaneProblem:
+class Lanes:
     """Data and the table row of each of its rows, ready to be solved for one table after another.
 
     ``X`` is a canonical csr matrix, a C-ordered array or a ``Gram``; ``table_rows`` names the table row of each of its rows, or,
@@ -85,7 +85,7 @@ class LaneProblem:
         self.solver.run(np.ascontiguousarray(table), list(frozen), n_certified, on_report)
 
     def take_planes(self, n_wanted: int) -> Planes:
-        """The first lanes, for good: the problem cannot be solved again afterwards."""
+        """The first lanes, for good: the lanes cannot be solved again afterwards."""
         results = self.solver.results()
         weights, offsets = self.solver.take_weights(n_wanted)
         planes = Planes(
@@ -165,9 +165,9 @@ def solve_planes(
     on_report: OnReport | None = None,
 ) -> Planes:
     """Solve all lanes of a table together."""
-    problem = LaneProblem(X, table_rows, table.shape, row_weights, options)
-    problem.run(table, n_certified=problem.n_lanes, on_report=on_report)
-    return problem.take_planes(problem.n_lanes)
+    lanes = Lanes(X, table_rows, table.shape, row_weights, options)
+    lanes.run(table, n_certified=lanes.n_lanes, on_report=on_report)
+    return lanes.take_planes(lanes.n_lanes)
 
 
 def warn_if_unfinished(planes: Planes, options: Options) -> None:

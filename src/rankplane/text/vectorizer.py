@@ -129,8 +129,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        preset: str = "default",
         *,
+        preset: str = "default",
         ngram_range: tuple[int, int] | None = None,
         min_df: float | None = None,
         max_df: float | None = None,
