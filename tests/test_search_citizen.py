@@ -7,7 +7,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.metrics import accuracy_score, log_loss, make_scorer, mean_absolute_error
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -114,23 +114,30 @@ def test_scorers_of_probabilities_and_leanings():
 
 @pytest.mark.parametrize("scoring", ["mae", "qwk", "rps", "accuracy", "neg_mean_absolute_error", make_scorer(accuracy_score)])
 def test_score_speaks_of_the_same_measure_as_best_score(scoring):
-    """On rows that the search has not seen, and in the same sign."""
+    """On rows that the search has not seen; larger is better, so that errors are negated."""
     X, y = make_ranked(n_rows=1200, seed=2)
     search = CSearchCV(NPSVOR(probability=True, decision="mae"), Cs=CS, scoring=scoring).fit(X[:600], y[:600])
-    assert search.score(X[600:], y[600:]) == pytest.approx(search.best_score_, abs=0.1)
+    sign = -1 if scoring in ("mae", "mse", "macro_mae", "rps") else 1
+    assert search.score(X[600:], y[600:]) == pytest.approx(sign * search.best_score_, abs=0.1)
     if scoring == "mae":
-        assert search.score(X, y) == metrics.mean_absolute_error(y, search.predict(X))
+        assert search.score(X, y) == -metrics.mean_absolute_error(y, search.predict(X))
         weights = np.linspace(0, 1, len(y))
-        assert search.score(X, y, weights) == metrics.mean_absolute_error(y, search.predict(X), sample_weight=weights)
+        assert search.score(X, y, weights) == -metrics.mean_absolute_error(y, search.predict(X), sample_weight=weights)
     if scoring == "rps":
-        assert search.score(X, y) == metrics.ranked_probability_score(y, search.predict_proba(X))
+        assert search.score(X, y) == -metrics.ranked_probability_score(y, search.predict_proba(X))
+
+
+def test_a_search_around_searches_takes_the_best_and_not_the_worst():
+    X, y = make_ranked(n_rows=300)
+    outer = GridSearchCV(CSearchCV(NPSVOR(), Cs=[1.0]), {"Cs": [[1e-6], [1.0]]}, cv=2).fit(X, y)
+    assert outer.best_params_["Cs"] == [1.0]
 
 
 def test_score_counts_ranks_by_their_places():
     X, y = make_ranked()
     labels = np.array(["bad", "fair", "good", "best"])
     search = CSearchCV(NPSVOR(ranks=labels), Cs=[1.0]).fit(X, labels[y - 1])
-    assert search.score(X, labels[y - 1]) == metrics.mean_absolute_error(labels[y - 1], search.predict(X), ranks=labels)
+    assert search.score(X, labels[y - 1]) == -metrics.mean_absolute_error(labels[y - 1], search.predict(X), ranks=labels)
     by_function = clone(search).set_params(scoring=lambda true, answered: np.mean(true == answered)).fit(X, labels[y - 1])
     assert by_function.score(X, labels[y - 1]) == np.mean(by_function.predict(X) == labels[y - 1])
 

@@ -345,17 +345,19 @@ class CSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ig
         return np.asarray(self._best().predict_set(X, coverage))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Compute the measure of ``scoring`` for the best estimator.
+        """Compute the measure of ``scoring`` for the best estimator, larger being better.
 
-        As in ``best_score_``, an error is returned as an error. For the accuracy whatever ``scoring`` is, use
-        ``accuracy_score(y, search.predict(X))``.
+        The measure of ``best_score_``, with the sign that scikit-learn's searches and cross-validation expect: errors are
+        negated. For the accuracy whatever ``scoring`` is, use ``accuracy_score(y, search.predict(X))``.
 
         Returns
         -------
         float
-            Value of the measure.
+            Value of the measure; minus the error if it is one.
         """
-        return scoring_of(self.scoring, self.estimator).of_model(self._best(), X, y, sample_weight)
+        scoring = scoring_of(self.scoring, self.estimator)
+        found = scoring.of_model(self._best(), X, y, sample_weight)
+        return found if scoring.is_greater_better else -found
 
     def explain(self, X: Any, feature_names: Any = None, top: int = 10) -> Any:
         return self._best().explain(X, feature_names, top)
