@@ -144,7 +144,7 @@ ATTRIBUTES = {
     ),
     "n_features_in_": Entry("int", "Number of features seen during ``fit``."),
     "feature_names_in_": Entry(
-        "ndarray of shape (n_features_in_,)", "Names of the features seen during ``fit``. Only if X had string column names."
+        "ndarray of shape (n_features,)", "Names of the features seen during ``fit``. Only if X had string column names."
     ),
 }
 

@@ -223,7 +223,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Categories of each column that is one-hot encoded.
     n_features_in_ : int
         Number of columns in use.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns in use. Only if ``fit`` was given a table with column names.
 
     See Also
