@@ -35,3 +35,9 @@ def test_docstring_examples(module, tmp_path, monkeypatch):
     failed, attempted = doctest.testmod(importlib.import_module(f"rankplane.{module}"))
     assert attempted > 0
     assert failed == 0
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)
+def test_pictures_exist(page):
+    for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / path).is_file(), path
