@@ -42,7 +42,7 @@ def test_threads_that_cannot_be_started_are_an_error_in_one_sentence(no_new_thre
 
 def test_one_job_starts_no_thread(no_new_threads):
     texts = long_texts()
-    X = TextVectorizer("paper", n_jobs=1, min_df=1, max_df=1.0).fit_transform(texts)
+    X = TextVectorizer(preset="paper", n_jobs=1, min_df=1, max_df=1.0).fit_transform(texts)
     assert (
         TextVectorizer(n_jobs=1, min_df=1).fit(texts).transform(texts) != TextVectorizer(min_df=1).fit_transform(texts)
     ).nnz == 0
@@ -57,7 +57,7 @@ def test_one_job_starts_no_thread(no_new_threads):
 def test_few_texts_and_rows_start_no_thread_whatever_n_jobs(no_new_threads):
     vectorizer = TextVectorizer(n_jobs=8, min_df=1, ngram_range=(1, 3)).fit(TEXTS)
     assert vectorizer.transform(["good room"]).nnz == 2
-    assert TextVectorizer("paper", n_jobs=8, min_df=1, max_df=1.0).fit_transform(TEXTS).shape[0] == len(TEXTS)
+    assert TextVectorizer(preset="paper", n_jobs=8, min_df=1, max_df=1.0).fit_transform(TEXTS).shape[0] == len(TEXTS)
     assert TextVectorizer(n_jobs=8, hashing=10).transform(TEXTS).shape == (len(TEXTS), 1024)
     X = vectorizer.transform(TEXTS)
     model = NPSVOR(n_jobs=1).fit(X, np.arange(len(TEXTS)) % 3).set_params(n_jobs=8)
