@@ -3,6 +3,7 @@
 ``python tests/fuzz/fuzz_readers.py [options of libFuzzer]``, for one format only with ``--format=csv``; needs atheris.
 """
 
+import inspect
 import io
 import os
 import sys
@@ -13,13 +14,7 @@ try:
 except ImportError:  # the functions below can be called without it
     atheris = None
 
-if atheris is not None:
-    with atheris.instrument_imports(
-        include=["rankplane.inputs.batches", "rankplane.inputs.delimited", "rankplane.inputs.reading", "json", "csv"]
-    ):
-        from rankplane.inputs import reading
-else:
-    from rankplane.inputs import reading
+from rankplane.inputs import batches, delimited, packing, reading
 
 ENCODINGS = (None, "latin-1", "utf-16", "utf-8-sig", "shift-jis", "utf-7")
 DELIMITERS = (None, ";", "tab", "|", " ")
@@ -107,6 +102,12 @@ def write_seeds(folder: str, kind: str | None) -> None:
 def main() -> None:
     if atheris is None:
         sys.exit("fuzz_readers.py needs atheris: pip install atheris")
+    # Not at their import: a package installed in place has a loader of its own.
+    for module in (batches, delimited, packing, reading):
+        for owner in [module, *(value for value in vars(module).values() if inspect.isclass(value))]:
+            for function in vars(owner).values():
+                if inspect.isfunction(function) and function.__module__ == module.__name__:
+                    atheris.instrument_func(function)
     kinds = [argument.removeprefix("--format=") for argument in sys.argv if argument.startswith("--format=")]
     kind = kinds[0] if kinds else None
     arguments = [argument for argument in sys.argv if not argument.startswith("--format=")]
