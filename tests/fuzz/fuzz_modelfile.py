@@ -93,7 +93,8 @@ def main() -> None:
         raise SystemExit("Fuzzing needs atheris: pip install atheris.")
     for module in (modelfile, codecs, compact, container, sklearn_codecs, values):
         instrument(module)
-    arguments = sys.argv if any(not a.startswith("-") for a in sys.argv[1:]) else [*sys.argv, tempfile.mkdtemp(), str(SEEDS)]
+    has_folder = any(not argument.startswith("-") for argument in sys.argv[1:])  # for what is found; the seeds stay as they are
+    arguments = [*sys.argv, *([] if has_folder else [tempfile.mkdtemp()]), str(SEEDS)]
     atheris.Setup([*arguments, f"-max_len={MAX_SIZE}"], one_input, custom_mutator=change)
     atheris.Fuzz()
 
