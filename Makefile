@@ -11,8 +11,8 @@ JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 VENV := .venv
 BIN := $(VENV)/bin
 DONE := $(VENV)/done
-CORE := CMakeLists.txt $(wildcard src/core/* src/core/text/*)
-CXX_SOURCES := $(wildcard src/core/*.?pp src/core/text/*.?pp tests/core/*.?pp)
+CORE := CMakeLists.txt $(wildcard src/core/*/*)
+CXX_SOURCES := $(wildcard src/core/*/*.?pp tests/core/*.?pp)
 
 # cmake and ninja are in .venv where the machine has none.
 export PATH := $(CURDIR)/$(BIN):$(PATH)

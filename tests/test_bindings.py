@@ -19,11 +19,11 @@ NO_COLUMN = 2**32 - 1
 
 
 def make_solver(ranks=RANKS, weights=None, n_lanes=3, n_cuts=1):
-    return _core.dense_solver(X, ranks, weights, n_lanes, n_cuts, **OPTIONS)
+    return _core.dense_solver(X, ranks, weights, n_lanes, n_cuts, _core.Options(**OPTIONS))
 
 
 def make_kernel_solver(diagonal=None, ranks=RANKS, n_lanes=3):
-    return _core.KernelSolver(np.ones(6) if diagonal is None else diagonal, ranks, None, n_lanes, 1, **OPTIONS)
+    return _core.KernelSolver(np.ones(6) if diagonal is None else diagonal, ranks, None, n_lanes, 1, _core.Options(**OPTIONS))
 
 
 def make_corpus(texts=("a b c", "b c d"), n_threads=1):
@@ -91,7 +91,7 @@ def test_numbers_of_lanes_and_cuts_are_bounded(n_lanes, n_cuts):
     with pytest.raises(ValueError, match="lane"):
         make_solver(n_lanes=n_lanes, n_cuts=n_cuts)
     with pytest.raises(ValueError, match="lane"):
-        _core.KernelSolver(np.ones(6), RANKS, None, n_lanes, n_cuts, **OPTIONS)
+        _core.KernelSolver(np.ones(6), RANKS, None, n_lanes, n_cuts, _core.Options(**OPTIONS))
 
 
 def test_nothing_is_asked_of_a_solver_out_of_turn():

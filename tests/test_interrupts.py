@@ -138,7 +138,7 @@ def test_products_of_rows():
 def test_linear_solver(n_threads):
     rng = np.random.default_rng(0)
     X, ranks = rng.standard_normal((20_000, 64)), rng.integers(0, 4, 20_000).astype(np.int32)
-    solver = _core.dense_solver(X, ranks, None, 4, 1, tol=0.0, n_threads=n_threads, **OPTIONS)
+    solver = _core.dense_solver(X, ranks, None, 4, 1, _core.Options(tol=0.0, n_threads=n_threads, **OPTIONS))
     table = npsvor(4, 10.0, 10.0, 0.1, "hinge")
     assert seconds_until_alarm(lambda: solver.run(table, [], 4, None), 0.2) < 20
 
@@ -148,7 +148,7 @@ def test_kernel_solver(n_threads):
     rng = np.random.default_rng(0)
     X, ranks = rng.standard_normal((1500, 2)), rng.integers(0, 4, 1500).astype(np.int32)
     gram = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
-    solver = _core.KernelSolver(np.ones(len(X)), ranks, None, 4, 1, tol=0.0, n_threads=n_threads, **OPTIONS)
+    solver = _core.KernelSolver(np.ones(len(X)), ranks, None, 4, 1, _core.Options(tol=0.0, n_threads=n_threads, **OPTIONS))
     solver.load(npsvor(4, 1e6, 1e6, 0.1, "hinge"), [])
     rows = np.arange(len(X), dtype=np.uint32)
 

@@ -230,10 +230,10 @@ def test_entries_beyond_two_to_the_31():
         pytest.skip("this machine does not map 26 GB of zeros")
     columns[n_zeros:], values[n_zeros:] = X.indices, X.data
     starts = np.concatenate([[0], n_zeros + X.indptr.astype(np.int64)])
-    options = {"tol": 1e-9, "max_sweeps": 2, "shrinking": False, "seed": 0, "n_threads": 1, "rho": 1.0, "free_offsets": False}
+    options = Options(tol=1e-9, max_iter=2, shrinking=False).for_core()
     table = np.concatenate([TABLES["regression"], np.zeros((1, 1, 1, 5))])  # the endless row demands nothing
     long = _core.sparse_solver(
-        starts, columns, values, X.shape[1], np.concatenate([[N_RANKS], rows]).astype(np.int32), None, 1, 1, **options
+        starts, columns, values, X.shape[1], np.concatenate([[N_RANKS], rows]).astype(np.int32), None, 1, 1, options
     )
     long.run(table, [], 1, None)
     W, b = long.take_weights(1)

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 
+max_lanes: int
+
 class Results(TypedDict):
     n_sweeps: list[int]
     n_support: list[int]
@@ -14,6 +16,19 @@ class Results(TypedDict):
     violation: list[float]
     dual_objective: list[float]
     gap: list[float]
+
+class Options:
+    def __init__(
+        self,
+        *,
+        tol: float,
+        max_sweeps: int,
+        shrinking: bool,
+        seed: int,
+        n_threads: int,
+        rho: float,
+        free_offsets: bool,
+    ) -> None: ...
 
 class LaneSolver:
     def run(
@@ -39,14 +54,7 @@ def sparse_solver(
     row_weights: Floats | None,
     n_lanes: int,
     n_cuts: int,
-    *,
-    tol: float,
-    max_sweeps: int,
-    shrinking: bool,
-    seed: int,
-    n_threads: int,
-    rho: float,
-    free_offsets: bool,
+    options: Options,
 ) -> LaneSolver: ...
 def dense_solver(
     values: Floats,
@@ -54,14 +62,7 @@ def dense_solver(
     row_weights: Floats | None,
     n_lanes: int,
     n_cuts: int,
-    *,
-    tol: float,
-    max_sweeps: int,
-    shrinking: bool,
-    seed: int,
-    n_threads: int,
-    rho: float,
-    free_offsets: bool,
+    options: Options,
 ) -> LaneSolver: ...
 
 class KernelSolver:
@@ -72,14 +73,7 @@ class KernelSolver:
         row_weights: NDArray[np.float64] | None,
         n_lanes: int,
         n_cuts: int,
-        *,
-        tol: float,
-        max_sweeps: int,
-        shrinking: bool,
-        seed: int,
-        n_threads: int,
-        rho: float,
-        free_offsets: bool,
+        options: Options,
     ) -> None: ...
     def load(self, table: NDArray[np.float64], frozen: list[bool]) -> None: ...
     def measure(self) -> tuple[bool, NDArray[np.float64]]: ...

@@ -7,10 +7,10 @@
 #include <limits>
 #include <vector>
 
-#include "block.hpp"
-#include "isa.hpp"
-#include "random.hpp"
-#include "rows.hpp"
+#include "common/random.hpp"
+#include "common/rows.hpp"
+#include "isa/isa.hpp"
+#include "linear/block.hpp"
 
 namespace rankplane::testing {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "columns.hpp"
-#include "parts.hpp"
+#include "linear/columns.hpp"
+#include "linear/parts.hpp"
 #include "problems.hpp"
 
 namespace rankplane::testing {

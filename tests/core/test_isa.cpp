@@ -2,7 +2,7 @@
 #include <string>
 
 #include "check.hpp"
-#include "isa.hpp"
+#include "isa/isa.hpp"
 
 namespace rankplane::testing {
 

@@ -1,7 +1,7 @@
 // The solver for kernels, on kernel matrices that are inner products: every instruction set, both types of kernel rows, all rows at
 // once and a few at a time. The gap must be the primal objective (plain loops) plus the dual one, it must close, threads must not
 // change a bit, and the answers of all paths must agree as far as their gaps say.
-#include "kernel_solver.hpp"
+#include "kernel/solver.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "check.hpp"
+#include "kernel/products.hpp"
 #include "problems.hpp"
-#include "products.hpp"
 
 namespace rankplane::testing {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "control.hpp"
-#include "parallel.hpp"
+#include "common/control.hpp"
+#include "common/parallel.hpp"
 
 namespace rankplane::testing {
 namespace {

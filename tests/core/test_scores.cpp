@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "check.hpp"
+#include "linear/scores.hpp"
 #include "problems.hpp"
-#include "scores.hpp"
 
 namespace rankplane::testing {
 namespace {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "check.hpp"
-#include "parts.hpp"
+#include "linear/parts.hpp"
+#include "linear/solver.hpp"
 #include "problems.hpp"
-#include "solver.hpp"
 
 namespace rankplane::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "control.hpp"
+#include "common/control.hpp"
 #include "problems.hpp"
 #include "text/corpus.hpp"
 #include "text/hashing.hpp"

@@ -97,15 +97,15 @@ def refused(call, *arguments, **named):
 
 
 def options_of(source):
-    return {
-        "tol": source.pick((0.1, 0.0, 1e-3, np.nan, -1.0)),
-        "max_sweeps": source.pick((0, 1, 5, 40)),
-        "shrinking": source.ConsumeBool(),
-        "seed": source.below(100),
-        "n_threads": source.pick((0, 1, 1, 1, 2, 3)),
-        "rho": source.pick((1.0, 0.0, 2.0, np.nan)),
-        "free_offsets": source.ConsumeBool(),
-    }
+    return _core.Options(
+        tol=source.pick((0.1, 0.0, 1e-3, np.nan, -1.0)),
+        max_sweeps=source.pick((0, 1, 5, 40)),
+        shrinking=source.ConsumeBool(),
+        seed=source.below(100),
+        n_threads=source.pick((0, 1, 1, 1, 2, 3)),
+        rho=source.pick((1.0, 0.0, 2.0, np.nan)),
+        free_offsets=source.ConsumeBool(),
+    )
 
 
 def table_of(source, n_ranks, n_cuts, n_lanes):
@@ -123,10 +123,10 @@ def try_lane_solver(source):
     weights = source.floats((source.length(n_rows),), dtype) if source.chance(3) else None
     if source.ConsumeBool():
         arrays = (*source.csr(n_rows, n_columns, dtype, index), source.size() if source.chance() else n_columns)
-        solver = refused(_core.sparse_solver, *arrays, demands, weights, n_lanes, n_cuts, **options_of(source))
+        solver = refused(_core.sparse_solver, *arrays, demands, weights, n_lanes, n_cuts, options_of(source))
     else:
         X = source.floats((n_rows, n_columns), dtype)
-        solver = refused(_core.dense_solver, X, demands, weights, n_lanes, n_cuts, **options_of(source))
+        solver = refused(_core.dense_solver, X, demands, weights, n_lanes, n_cuts, options_of(source))
     if solver is None:
         return
     frozen = [source.ConsumeBool() for _ in range(source.below(6))]
@@ -156,7 +156,7 @@ def try_kernel_solver(source):
     demands = source.numbers(source.length(n_rows), n_ranks, np.int32)
     weights = source.floats((source.length(n_rows),), np.float64) if source.chance(3) else None
     diagonal = source.floats((source.length(n_rows),), np.float64)
-    solver = refused(_core.KernelSolver, diagonal, demands, weights, n_lanes, n_cuts, **options_of(source))
+    solver = refused(_core.KernelSolver, diagonal, demands, weights, n_lanes, n_cuts, options_of(source))
     if solver is None:
         return
 

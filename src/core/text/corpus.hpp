@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "control.hpp"
-#include "parallel.hpp"
+#include "common/control.hpp"
+#include "common/parallel.hpp"
 #include "text/interner.hpp"
 #include "text/pages.hpp"
 #include "text/tokenizer.hpp"

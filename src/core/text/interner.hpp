@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory.hpp"
+#include "common/memory.hpp"
 
 namespace rankplane::text {
 

@@ -10,9 +10,9 @@
 #include <numeric>
 #include <vector>
 
-#include "control.hpp"
-#include "memory.hpp"
-#include "parallel.hpp"
+#include "common/control.hpp"
+#include "common/memory.hpp"
+#include "common/parallel.hpp"
 #include "text/corpus.hpp"
 #include "text/interner.hpp"
 

@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
-#include "control.hpp"
-#include "memory.hpp"
-#include "parallel.hpp"
+#include "common/control.hpp"
+#include "common/memory.hpp"
+#include "common/parallel.hpp"
 #include "text/corpus.hpp"
 #include "text/vocabulary.hpp"
 

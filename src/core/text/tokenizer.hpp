@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "control.hpp"
+#include "common/control.hpp"
 #include "text/normalize.hpp"
 #include "text/unicode.hpp"
 

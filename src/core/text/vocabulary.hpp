@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "control.hpp"
+#include "common/control.hpp"
 #include "text/corpus.hpp"
 #include "text/interner.hpp"
 #include "text/pairs.hpp"

@@ -15,6 +15,7 @@ from rankplane.solver.kernels import Gram
 from rankplane.solver.planes import Planes
 from rankplane.solver.tables import Table
 
+MAX_LANES = _core.max_lanes  # that one pass over X can serve
 WORKING_ROWS = 1024  # rows of a kernel that are worked on at a time
 OnReport = Callable[[int, int, list[int], list[float]], None]
 
@@ -30,6 +31,17 @@ class Options:
     n_threads: int = 1
     has_offsets: bool = True
     free_offsets: bool = False
+
+    def for_core(self) -> _core.Options:
+        return _core.Options(
+            tol=self.tol,
+            max_sweeps=self.max_iter,
+            shrinking=self.shrinking,
+            seed=self.seed,
+            n_threads=self.n_threads,
+            rho=1.0 if self.has_offsets else 0.0,
+            free_offsets=self.free_offsets,
+        )
 
 
 class Lanes:
@@ -60,23 +72,14 @@ class Lanes:
                 is_out = np.tile(row_weights == 0, len(table_rows) // X.shape[0])
                 table_rows = np.where(is_out, n_table_rows, table_rows).astype(np.int32)
             row_weights = np.where(row_weights == 0, 1, row_weights).astype(np.float64 if isinstance(X, Gram) else X.dtype)
-        settings: dict[str, Any] = {
-            "tol": options.tol,
-            "max_sweeps": options.max_iter,
-            "shrinking": options.shrinking,
-            "seed": options.seed,
-            "n_threads": options.n_threads,
-            "rho": 1.0 if options.has_offsets else 0.0,
-            "free_offsets": options.free_offsets,
-        }
         if isinstance(X, Gram):
-            self.solver: Any = KernelRounds(X, options, table_rows, row_weights, n_lanes, n_cuts, settings)
+            self.solver: Any = KernelRounds(X, options, table_rows, row_weights, n_lanes, n_cuts)
         elif sp.issparse(X):
             self.solver = _core.sparse_solver(
-                X.indptr, X.indices, X.data, X.shape[1], table_rows, row_weights, n_lanes, n_cuts, **settings
+                X.indptr, X.indices, X.data, X.shape[1], table_rows, row_weights, n_lanes, n_cuts, options.for_core()
             )
         else:
-            self.solver = _core.dense_solver(X, table_rows, row_weights, n_lanes, n_cuts, **settings)
+            self.solver = _core.dense_solver(X, table_rows, row_weights, n_lanes, n_cuts, options.for_core())
 
     def run(self, table: Table, *, frozen: Sequence[bool] = (), n_certified: int = 0, on_report: OnReport | None = None) -> None:
         """Solve from where the last run ended, all lanes but the frozen ones; the first few get a certificate."""
@@ -117,7 +120,6 @@ class KernelRounds:
         row_weights: NDArray[Any] | None,
         n_lanes: int,
         n_cuts: int,
-        settings: dict[str, Any],
     ) -> None:
         self.gram = gram
         self.options = options
@@ -125,7 +127,7 @@ class KernelRounds:
         # Without shrinking, all rows at a time, if there is room for them.
         self.n_picks = min(WORKING_ROWS if options.shrinking else gram.n_rows, gram.n_rows, len(gram.cache))
         self.random = np.random.default_rng(options.seed)
-        self.core = _core.KernelSolver(gram.diagonal(), table_rows, row_weights, n_lanes, n_cuts, **settings)
+        self.core = _core.KernelSolver(gram.diagonal(), table_rows, row_weights, n_lanes, n_cuts, options.for_core())
         self.stretch, self.touch_bounds, self.results = self.core.stretch, self.core.touch_bounds, self.core.results
         self.score, self.offsets = self.core.score, self.core.offsets
 

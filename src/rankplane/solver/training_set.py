@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from rankplane.labels import Labels
 from rankplane.solver.column_weights import scale_columns, telling_weights
 from rankplane.solver.folds import FoldLanes, Folds, make_folds, walk_folds
-from rankplane.solver.lanes import OnReport, Options, solve_planes
+from rankplane.solver.lanes import MAX_LANES, OnReport, Options, solve_planes
 from rankplane.solver.planes import Planes
 from rankplane.solver.tables import Table
-
-BLOCK = 32  # lanes that the core sweeps in one pass
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class TrainingSet:
         """The planes of all rows, and what planes of folds say of the rows they did not see."""
         n_planes, options = table.shape[2], self.options
         # As many folds as the planes leave room for in one pass.
-        n_folds = min(5, max(3, BLOCK // n_planes - 1), len(self.labels.numbers))
+        n_folds = min(5, max(3, MAX_LANES // n_planes - 1), len(self.labels.numbers))
         folds = make_folds(n_folds, self.X, self.labels.numbers, None, options.seed).counting(self.sample_weights)
         if isinstance(self.column_weight, str):
             planes = self.solve(table, options, on_report)

@@ -1,9 +1,9 @@
-#include "isa.hpp"
+#include "isa/isa.hpp"
 
 #include <stdexcept>
 
-#include "kernel_loops.hpp"
-#include "rows.hpp"
+#include "common/rows.hpp"
+#include "kernel/loops.hpp"
 
 namespace rankplane {
 

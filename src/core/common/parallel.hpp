@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "control.hpp"
+#include "common/control.hpp"
 
 namespace rankplane {
 

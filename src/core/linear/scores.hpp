@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "parallel.hpp"
-#include "rows.hpp"
+#include "common/parallel.hpp"
+#include "common/rows.hpp"
 
 namespace rankplane {
 

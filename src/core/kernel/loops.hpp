@@ -12,7 +12,7 @@
 
 #include <cstddef>
 
-#include "sweep.hpp"
+#include "linear/sweep.hpp"
 
 namespace rankplane {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sweep.hpp"
+#include "linear/sweep.hpp"
 
 namespace rankplane {
 

@@ -28,16 +28,16 @@
 #include <utility>
 #include <vector>
 
-#include "block.hpp"
-#include "certificate.hpp"
-#include "control.hpp"
-#include "isa.hpp"
-#include "memory.hpp"
-#include "parallel.hpp"
-#include "parts.hpp"
-#include "random.hpp"
-#include "rows.hpp"
-#include "sweep.hpp"
+#include "common/control.hpp"
+#include "common/memory.hpp"
+#include "common/parallel.hpp"
+#include "common/random.hpp"
+#include "common/rows.hpp"
+#include "isa/isa.hpp"
+#include "linear/block.hpp"
+#include "linear/certificate.hpp"
+#include "linear/parts.hpp"
+#include "linear/sweep.hpp"
 
 namespace rankplane {
 

@@ -18,14 +18,14 @@
 #include <utility>
 #include <vector>
 
-#include "block.hpp"
-#include "certificate.hpp"
-#include "control.hpp"
-#include "isa.hpp"
-#include "kernel_lane.hpp"
-#include "kernel_loops.hpp"
-#include "parallel.hpp"
-#include "sweep.hpp"
+#include "common/control.hpp"
+#include "common/parallel.hpp"
+#include "isa/isa.hpp"
+#include "kernel/lane.hpp"
+#include "kernel/loops.hpp"
+#include "linear/block.hpp"
+#include "linear/certificate.hpp"
+#include "linear/sweep.hpp"
 
 namespace rankplane {
 

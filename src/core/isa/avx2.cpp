@@ -2,9 +2,9 @@
 //
 // The target is set by a region, never by a flag on the file: a flag would also apply to inline code from the headers above the
 // region, which the linker could then pick for machines that lack these instructions.
-#include "kernel_loops.hpp"
-#include "rows.hpp"
-#include "sweep.hpp"
+#include "common/rows.hpp"
+#include "kernel/loops.hpp"
+#include "linear/sweep.hpp"
 
 #if defined(__x86_64__)
 
@@ -18,11 +18,11 @@
 #endif
 
 namespace rankplane::avx2 {
-#include "sweep_lanes.hpp"
+#include "linear/sweep_lanes.hpp"
 //
-#include "lane_loops.hpp"
+#include "linear/lane_loops.hpp"
 //
-#include "look_lanes.hpp"
+#include "kernel/look_lanes.hpp"
 }  // namespace rankplane::avx2
 
 #if defined(__clang__)

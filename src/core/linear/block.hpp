@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "memory.hpp"
-#include "sweep.hpp"
+#include "common/memory.hpp"
+#include "linear/sweep.hpp"
 
 namespace rankplane {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "control.hpp"
-#include "rows.hpp"
+#include "common/control.hpp"
+#include "common/rows.hpp"
 
 namespace rankplane {
 

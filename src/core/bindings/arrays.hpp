@@ -21,12 +21,12 @@
 #include <utility>
 #include <vector>
 
-#include "bind_watch.hpp"
-#include "block.hpp"
-#include "control.hpp"
-#include "isa.hpp"
-#include "memory.hpp"
-#include "parallel.hpp"
+#include "bindings/watch.hpp"
+#include "common/control.hpp"
+#include "common/memory.hpp"
+#include "common/parallel.hpp"
+#include "isa/isa.hpp"
+#include "linear/block.hpp"
 
 namespace rankplane {
 
@@ -90,11 +90,6 @@ enum class Stage { made, loaded, taken };
 
 inline void check_stage(bool is_right) {
     if (!is_right) throw std::invalid_argument("A solver must be given a table first, and its weights be taken last.");
-}
-
-inline Options make_options(double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads,
-                            double rho, bool free_offsets) {
-    return {tol, max_sweeps, shrinking, seed, std::clamp<std::size_t>(n_threads, 1, max_threads), rho, free_offsets};
 }
 
 inline Table table_of(const TableArray& table, const Vector<std::int32_t>& table_rows, std::size_t n_cuts, std::size_t n_lanes) {

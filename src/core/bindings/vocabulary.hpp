@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "bind_watch.hpp"
+#include "bindings/watch.hpp"
 #include "text/interner.hpp"
 #include "text/pairs.hpp"
 #include "text/unicode.hpp"

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "control.hpp"
-#include "sweep.hpp"
+#include "common/control.hpp"
+#include "linear/sweep.hpp"
 
 namespace rankplane {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "control.hpp"
-#include "memory.hpp"
-#include "rows.hpp"
+#include "common/control.hpp"
+#include "common/memory.hpp"
+#include "common/rows.hpp"
 
 namespace rankplane {
 

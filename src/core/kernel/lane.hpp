@@ -13,10 +13,10 @@
 #include <limits>
 #include <vector>
 
-#include "block.hpp"
-#include "control.hpp"
-#include "kernel_loops.hpp"
-#include "sweep.hpp"
+#include "common/control.hpp"
+#include "kernel/loops.hpp"
+#include "linear/block.hpp"
+#include "linear/sweep.hpp"
 
 namespace rankplane {
 

@@ -15,15 +15,14 @@
 #include <type_traits>
 #include <vector>
 
-#include "bind_arrays.hpp"
-#include "bind_kernel.hpp"
-#include "bind_text.hpp"
-#include "columns.hpp"
-#include "isa.hpp"
-#include "parts.hpp"
-#include "rows.hpp"
-#include "scores.hpp"
-#include "solver.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/topics.hpp"
+#include "common/rows.hpp"
+#include "isa/isa.hpp"
+#include "linear/columns.hpp"
+#include "linear/parts.hpp"
+#include "linear/scores.hpp"
+#include "linear/solver.hpp"
 
 namespace rankplane {
 namespace {
@@ -153,9 +152,7 @@ template <class T, class Index> void bind_sparse(nb::module_& module) {
         "sparse_solver",
         [](const Vector<Index>& starts, const Vector<Index>& columns, const Vector<T>& values, std::size_t n_columns,
            const Vector<std::int32_t>& table_rows, const std::optional<Vector<T>>& row_weights, std::size_t n_lanes,
-           std::size_t n_cuts, double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads,
-           double rho, bool free_offsets) -> std::unique_ptr<AnySolver> {
-            const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
+           std::size_t n_cuts, const Options& options) -> std::unique_ptr<AnySolver> {
             const SparseRows<T, Index> rows = sparse_rows(starts, columns, values, n_columns);
             check_rows(rows.n_rows, table_rows, row_weights);
             check_sizes(table_rows.shape(0), n_columns, n_lanes, n_cuts);
@@ -175,8 +172,7 @@ template <class T, class Index> void bind_sparse(nb::module_& module) {
         },
         nb::arg("starts").noconvert(), nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"),
         nb::arg("table_rows").noconvert(), nb::arg("row_weights").noconvert().none(), nb::arg("n_lanes"), nb::arg("n_cuts"),
-        nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"), nb::arg("seed"), nb::arg("n_threads"),
-        nb::arg("rho"), nb::arg("free_offsets"));
+        nb::arg("options"));
     module.def(
         "sparse_scores",
         [](const Vector<Index>& starts, const Vector<Index>& columns, const Vector<T>& values, const Matrix<T>& weights,
@@ -192,9 +188,7 @@ template <class T> void bind_dense(nb::module_& module) {
     module.def(
         "dense_solver",
         [](const Matrix<T>& values, const Vector<std::int32_t>& table_rows, const std::optional<Vector<T>>& row_weights,
-           std::size_t n_lanes, std::size_t n_cuts, double tol, std::size_t max_sweeps, bool shrinking, std::uint64_t seed,
-           std::size_t n_threads, double rho, bool free_offsets) -> std::unique_ptr<AnySolver> {
-            const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
+           std::size_t n_lanes, std::size_t n_cuts, const Options& options) -> std::unique_ptr<AnySolver> {
             const std::size_t n_rows = values.shape(0), n_columns = values.shape(1);
             check_rows(n_rows, table_rows, row_weights);
             check_sizes(table_rows.shape(0), n_columns, n_lanes, n_cuts);
@@ -205,8 +199,7 @@ template <class T> void bind_dense(nb::module_& module) {
                                                                   n_cuts, options, keep);
         },
         nb::arg("values").noconvert(), nb::arg("table_rows").noconvert(), nb::arg("row_weights").noconvert().none(),
-        nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"),
-        nb::arg("seed"), nb::arg("n_threads"), nb::arg("rho"), nb::arg("free_offsets"));
+        nb::arg("n_lanes"), nb::arg("n_cuts"), nb::arg("options"));
     module.def(
         "dense_scores",
         [](const Matrix<T>& values, const Matrix<T>& weights, std::size_t n_threads) {
@@ -218,10 +211,8 @@ template <class T> void bind_dense(nb::module_& module) {
 }
 
 }  // namespace
-}  // namespace rankplane
 
-NB_MODULE(_core, module) {
-    using namespace rankplane;
+void bind_linear(nb::module_& module) {
     nb::class_<AnySolver>(module, "LaneSolver")
         .def("run", &AnySolver::run, nb::arg("table").noconvert(), nb::arg("frozen"), nb::arg("n_certified"),
              nb::arg("on_report").none())
@@ -237,12 +228,6 @@ NB_MODULE(_core, module) {
     bind_sparse<double, std::int64_t>(module);
     bind_dense<float>(module);
     bind_dense<double>(module);
-    bind_kernel(module);
-    bind_text(module);
-    module.def("isa", [] { return std::string(name_of(isa_in_use())); });
-    module.def("isas", [] {
-        std::vector<std::string> names;
-        for (const Isa isa : supported_isas()) names.emplace_back(name_of(isa));
-        return names;
-    });
 }
+
+}  // namespace rankplane

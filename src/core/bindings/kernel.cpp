@@ -1,14 +1,13 @@
-#include "bind_kernel.hpp"
-
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "bind_arrays.hpp"
-#include "columns.hpp"
-#include "kernel_solver.hpp"
-#include "products.hpp"
+#include "bindings/arrays.hpp"
+#include "bindings/topics.hpp"
+#include "kernel/products.hpp"
+#include "kernel/solver.hpp"
+#include "linear/columns.hpp"
 
 namespace rankplane {
 namespace {
@@ -135,9 +134,7 @@ void bind_kernel(nb::module_& module) {
         .def(
             "__init__",
             [](BoundKernelSolver* self, const Vector<double>& diagonal, const Vector<std::int32_t>& table_rows,
-               const std::optional<Vector<double>>& row_weights, std::size_t n_lanes, std::size_t n_cuts, double tol,
-               std::size_t max_sweeps, bool shrinking, std::uint64_t seed, std::size_t n_threads, double rho, bool free_offsets) {
-                const Options options = make_options(tol, max_sweeps, shrinking, seed, n_threads, rho, free_offsets);
+               const std::optional<Vector<double>>& row_weights, std::size_t n_lanes, std::size_t n_cuts, const Options& options) {
                 check_rows(diagonal.shape(0), table_rows, row_weights);
                 check_sizes(table_rows.shape(0), diagonal.shape(0), n_lanes, n_cuts);
                 if (diagonal.shape(0) == 0) throw std::invalid_argument("There must be at least one row.");
@@ -145,8 +142,7 @@ void bind_kernel(nb::module_& module) {
                 new (self) BoundKernelSolver(diagonal, table_rows, row_weights, n_lanes, n_cuts, options);
             },
             nb::arg("diagonal").noconvert(), nb::arg("table_rows").noconvert(), nb::arg("row_weights").noconvert().none(),
-            nb::arg("n_lanes"), nb::arg("n_cuts"), nb::kw_only(), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("shrinking"),
-            nb::arg("seed"), nb::arg("n_threads"), nb::arg("rho"), nb::arg("free_offsets"))
+            nb::arg("n_lanes"), nb::arg("n_cuts"), nb::arg("options"))
         .def("load", &BoundKernelSolver::load, nb::arg("table").noconvert(), nb::arg("frozen"))
         .def("measure", &BoundKernelSolver::measure)
         .def("improve", &BoundKernelSolver::improve<float>, nb::arg("rows").noconvert(), nb::arg("cache").noconvert(),

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "block.hpp"
-#include "columns.hpp"
-#include "memory.hpp"
-#include "parallel.hpp"
-#include "rows.hpp"
+#include "common/memory.hpp"
+#include "common/parallel.hpp"
+#include "common/rows.hpp"
+#include "linear/block.hpp"
+#include "linear/columns.hpp"
 
 namespace rankplane {
 

@@ -1,6 +1,4 @@
 // The text part of the core as Python sees it.
-#include "bind_text.hpp"
-
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -13,9 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "bind_documents.hpp"
-#include "bind_vocabulary.hpp"
-#include "bind_watch.hpp"
+#include "bindings/documents.hpp"
+#include "bindings/topics.hpp"
+#include "bindings/vocabulary.hpp"
+#include "bindings/watch.hpp"
 #include "text/corpus.hpp"
 #include "text/hashing.hpp"
 #include "text/tfidf.hpp"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "control.hpp"
+#include "common/control.hpp"
 
 namespace rankplane {
 

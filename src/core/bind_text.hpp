@@ -1,9 +1,0 @@
-#pragma once
-
-#include <nanobind/nanobind.h>
-
-namespace rankplane {
-
-void bind_text(nanobind::module_& module);
-
-}  // namespace rankplane
