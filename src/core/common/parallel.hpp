@@ -18,7 +18,7 @@
 
 namespace rankplane {
 
-// Nobody gains from more.
+// More threads would only cost memory.
 inline constexpr std::size_t max_threads = 1024;
 
 // Joins its threads when it goes out of scope.
@@ -39,9 +39,9 @@ class Threads {
     std::vector<std::thread> threads_;
 };
 
-// job(0) ... job(n_jobs - 1), on up to n_threads threads, this one among them; with n_threads = n_jobs, all at the same time. The
-// first exception is passed on. Jobs look at `control` themselves where one takes long; between jobs, and while this thread waits
-// for the others, it is looked at here.
+// Runs job(0) ... job(n_jobs - 1) on up to n_threads threads, including this one; with n_threads = n_jobs, all at the same time.
+// Rethrows the first exception. Long jobs check `control` themselves; between jobs, and while this thread waits for the others, it
+// is checked here.
 template <class Job> void parallel_for(std::size_t n_jobs, std::size_t n_threads, Control& control, const Job& job) {
     n_threads = std::min(n_threads, n_jobs);
     if (n_threads <= 1) {
@@ -54,7 +54,7 @@ template <class Job> void parallel_for(std::size_t n_jobs, std::size_t n_threads
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
     std::condition_variable changed;
-    std::exception_ptr failure, stop;  // a stop may be what follows from another's failure
+    std::exception_ptr failure, stop;  // separate, since a stop may be the consequence of another job's failure
     std::size_t n_working = n_threads;
     const auto work = [&] {
         std::exception_ptr own_failure, own_stop;
@@ -74,7 +74,7 @@ template <class Job> void parallel_for(std::size_t n_jobs, std::size_t n_threads
     };
     Threads threads;
     {
-        // Jobs that run at the same time may wait for each other, so none begins before it is certain that all can.
+        // Jobs that run at the same time may wait for each other, so none starts before all threads exist.
         const std::lock_guard gate(mutex);
         try {
             for (std::size_t t = 1; t < n_threads; ++t) {
