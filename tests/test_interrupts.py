@@ -98,19 +98,21 @@ def test_writing_rows(n_threads):
     def make_work():
         corpus = corpus_of(texts, n_threads)
         vocabulary.apply(corpus, None)
-        settings = {"sublinear_tf": True, "idf": None, "norm": "l2", "is_learned": False, "on_progress": None}
-        return lambda: vocabulary.rows(corpus, **settings)
+        options = _core.MatrixOptions(sublinear_tf=True, norm="l2")
+        settings = {"idf": None, "is_learned": False, "options": options, "on_progress": None}
+        return lambda: _core.tfidf_rows([vocabulary], [corpus], **settings)
 
     assert_hears(make_work)
 
 
 def test_writing_hashed_rows():
     texts = random_texts(500) * 20
-    settings = {"min_n": 1, "max_n": 12, "n_bits": 18, "sublinear_tf": True, "norm": "l2", "on_progress": None}
+    options = _core.MatrixOptions(sublinear_tf=True, norm="l2")
+    settings = {"sizes": [(1, 12)], "n_bits": 18, "options": options, "on_progress": None}
 
     def make_work():
         corpus = corpus_of(texts, 1)
-        return lambda: corpus.hashed_rows(**settings)
+        return lambda: _core.hashed_rows([corpus], **settings)
 
     assert_hears(make_work)
 

@@ -154,12 +154,16 @@ void check_characters(std::string_view text, Analyzer analyzer) {
     rules.max_n = rules.min_n + text.size() % 3;
     Tokenizer tokenizer(code_points(), rules);
     Control control;
+    std::vector<std::string> found;
     tokenizer.tokenize(text, control, [&](const char* bytes, const std::vector<Span>& spans) {
         for (const Span span : spans) {
             const std::size_t n = decode_all({bytes + span.begin, span.size}).size();
             require(n >= 1 && n <= rules.max_n, "an n-gram has at most n characters");
+            found.emplace_back(bytes + span.begin, span.size);
         }
     });
+    require(found.size() == tokenizer.counts().size(), "every n-gram has a count");
+    require(std::adjacent_find(found.begin(), found.end(), std::greater_equal<>()) == found.end(), "n-grams rise, each once");
 }
 
 void check_matrix(std::string_view text) {
@@ -173,10 +177,9 @@ void check_matrix(std::string_view text) {
     Control control;
     Corpus corpus(code_points(), {}, n_threads);
     corpus.add(documents, control);
-    Merged merged = corpus.merge(control);
     Vocabulary vocabulary;
-    vocabulary.learn(corpus, std::move(merged.number_of), merged.strings, max_n, min_documents, true, control);
-    vocabulary.choose_columns(1, 1e9, control);
+    vocabulary.learn(corpus, corpus.merge(control), max_n, min_documents, true, control);
+    vocabulary.choose_columns(1, 1e9, n_threads, control);
 
     // Columns and entries, counted with sets of joined strings.
     std::vector<std::set<std::string>> ngrams(documents.size());
@@ -201,11 +204,11 @@ void check_matrix(std::string_view text) {
         expected.push_back(ngram);
         n_entries += n;
     }
-    const auto names =
-        vocabulary.by_column<std::string>([&](std::size_t level, std::size_t i) { return vocabulary.name(level, i); });
+    std::vector<std::string> names;
+    for (const Vocabulary::Place place : vocabulary.places_of_columns(1, control)) names.push_back(vocabulary.name(place));
     require(names == expected, "columns are the n-grams in alphabetical order");
     require(vocabulary.n_entries() == n_entries, "document counts are those of the slow count");
-    const Rows rows = build_rows(corpus, VocabularyColumns(vocabulary), {}, vocabulary.n_entries(), control);
+    const Rows<float> rows = build_rows(corpus, VocabularyColumns(vocabulary), {}, vocabulary.n_entries(), control);
     require(static_cast<std::size_t>(rows.starts.back()) == n_entries, "the matrix has one entry per n-gram and document");
 }
 

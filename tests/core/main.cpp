@@ -9,6 +9,7 @@ void test_isa();
 void test_kernel();
 void test_parallel();
 void test_scores();
+void test_sharing();
 void test_solver();
 void test_text();
 }  // namespace rankplane::testing
@@ -20,6 +21,7 @@ int main() {
     test_kernel();
     test_parallel();
     test_scores();
+    test_sharing();
     test_solver();
     test_text();
     std::cout << n_passed << " passed, " << n_failed << " failed\n";

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "common/random.hpp"
@@ -81,7 +82,31 @@ template <class T, class Index> struct Csr {
     }
 };
 
-// What every rank asks of every lane and cut: hinge, tube and squared hinge in turn, some lanes of some ranks nothing at all.
+// The same matrix with the entries of every row in another order, and every fourth of them in two pieces.
+template <class T, class Index> Csr<T, Index> shuffled(const Csr<T, Index>& from) {
+    Csr<T, Index> to = from;
+    to.columns.clear();
+    to.values.clear();
+    Uniform uniform(from.columns.size());
+    for (std::size_t i = 0; i + 1 < from.starts.size(); ++i) {
+        std::vector<std::pair<Index, T>> row;
+        for (auto q = static_cast<std::size_t>(from.starts[i]); q < static_cast<std::size_t>(from.starts[i + 1]); ++q) {
+            const T piece = q % 4 == 0 ? from.values[q] / 2 : T(0);
+            row.emplace_back(from.columns[q], from.values[q] - piece);
+            if (q % 4 == 0) row.emplace_back(from.columns[q], piece);
+        }
+        for (std::size_t left = row.size(); left > 1; --left) std::swap(row[left - 1], row[uniform.below(left)]);
+        for (const auto& [column, value] : row) {
+            to.columns.push_back(column);
+            to.values.push_back(value);
+        }
+        to.starts[i + 1] = static_cast<Index>(to.columns.size());
+    }
+    return to;
+}
+
+// What every rank asks of every lane and cut: hinge, tube and squared hinge in turn, some of them soft, some lanes of some ranks
+// nothing at all.
 struct Demands {
     std::size_t n_ranks, n_cuts, n_lanes;
     std::vector<double> values;
@@ -103,6 +128,7 @@ struct Demands {
                     demand[field_t] = is_tube ? static_cast<double>(rank) - 1.0 : side;
                     demand[field_e] = is_tube ? 0.1 : 0.0;
                     demand[field_d] = is_squared ? 0.5 / C : 0.0;
+                    demand[field_soft] = !is_squared && lane % 5 == 3 ? 1.0 : 0.0;
                 }
             }
         }
@@ -116,6 +142,10 @@ inline double loss_of(const Table& table, std::size_t rank, std::size_t cut, std
     const double lo = row_weight * table.at(rank, cut, lane, field_lo), hi = row_weight * table.at(rank, cut, lane, field_hi);
     if (!(lo < hi)) return 0.0;
     const double residual = table.at(rank, cut, lane, field_t) - score, e = table.at(rank, cut, lane, field_e);
+    if (table.at(rank, cut, lane, field_soft) > 0) {
+        const double sides = std::log1p(std::exp(residual - e)) + std::log1p(std::exp(-residual - e));
+        return 0.5 * (lo + hi) * residual + 0.5 * (hi - lo) * sides;
+    }
     const double d = table.at(rank, cut, lane, field_d) / row_weight;
     const double pull = residual > e ? residual - e : residual < -e ? residual + e : 0.0;
     double a = d > 0 ? pull / d : pull > 0 ? hi : pull < 0 ? lo : 0.0;

@@ -32,8 +32,8 @@ struct Case {
     std::string name() const {
         return kind + " isa=" + name_of(isa) + " lanes=" + std::to_string(n_lanes) + " cuts=" + std::to_string(n_cuts) +
                " threads=" + std::to_string(options.n_threads) + " shrinking=" + std::to_string(options.shrinking) +
-               " max_sweeps=" + std::to_string(options.max_sweeps) + " rho=" + std::to_string(options.rho) +
-               " free_offsets=" + std::to_string(options.free_offsets);
+               " batch=" + std::to_string(options.batch) + " max_sweeps=" + std::to_string(options.max_sweeps) +
+               " rho=" + std::to_string(options.rho) + " free_offsets=" + std::to_string(options.free_offsets);
     }
 };
 
@@ -73,14 +73,14 @@ template <class T> bool is_same(const Answer<T>& a, const Answer<T>& b) {
 template <class T, class Rows>
 Answer<T> solve(const Parts<Rows>& parts, const Problem<T>& problem, const Demands& demands, const Case& which) {
     Control control;
-    Solver<T, Rows> solver(parts.parts, problem.visits(), problem.row_weights.data(), which.n_lanes, which.n_cuts, which.options,
-                           which.isa, control);
+    Solver<T, Rows> solver(parts, problem.visits(), problem.row_weights.data(), which.n_lanes, which.n_cuts, which.options,
+                           which.options.batch, which.isa, control);
     solver.run(demands.table(), std::vector<bool>(demands.table().n_lanes, false), demands.table().n_lanes, control);
     Answer<T> answer;
     answer.weights.assign(problem.matrix.n_columns * which.n_lanes, std::numeric_limits<T>::quiet_NaN());
     answer.offsets.assign(which.n_cuts * which.n_lanes, std::numeric_limits<T>::quiet_NaN());
     solver.release_duals();
-    solver.copy_weights(answer.weights.data(), which.n_lanes);
+    solver.copy_weights(answer.weights.data(), which.n_lanes, control);
     solver.copy_offsets(answer.offsets.data());
     answer.lanes = solver.results();
     return answer;
@@ -188,17 +188,23 @@ void test_widths(const std::string& kind, const Problem<T>& problem, const MakeP
                 for (const std::size_t max_sweeps : {1, 300}) {
                     Answer<T> alone;
                     // Three threads on two cores wait for each other most of the time; once is enough.
-                    for (std::size_t n_threads = 1; n_threads <= (shrinking ? 3 : 2); ++n_threads) {
-                        Case which{kind, n_lanes, n_cuts, base, Isa::portable};
-                        which.options.shrinking = shrinking;
-                        which.options.max_sweeps = max_sweeps;
-                        which.options.n_threads = n_threads;
-                        const auto parts = make_parts(n_lanes > max_width ? 1 : n_threads);
-                        const Answer<T> answer = test_isas(parts, problem, demands, which);
-                        if (n_threads == 1) alone = answer;
-                        // A team's scores may be a few rows old, so its first sweep is another one.
-                        if (max_sweeps > 1) check_agreement(answer, alone, which);
-                        if (n_lanes > max_width) CHECK(is_same(answer, alone), which.name());
+                    // Three threads on two cores sleep most of the time, so few cases have them.
+                    const std::size_t most_threads = !shrinking || n_lanes % 4 != 0 ? 1 : n_lanes == 8 ? 3 : 2;
+                    for (std::size_t n_threads = 1; n_threads <= most_threads; ++n_threads) {
+                        // A team meets twice for each batch, and its members sleep where processors are few.
+                        for (const std::size_t batch :
+                             n_threads == 1 ? std::vector<std::size_t>{1, 4} : std::vector<std::size_t>{8}) {
+                            Case which{kind, n_lanes, n_cuts, base, Isa::portable};
+                            which.options.shrinking = shrinking;
+                            which.options.max_sweeps = max_sweeps;
+                            which.options.n_threads = n_threads;
+                            which.options.batch = batch;
+                            const auto parts = make_parts(n_threads);
+                            const Answer<T> answer = test_isas(parts, problem, demands, which);
+                            if (n_threads == 1 && batch == 1) alone = answer;
+                            // A team visits the rows in another order, and rows of a batch do not see each other's steps.
+                            if (max_sweeps > 1) check_agreement(answer, alone, which);
+                        }
                     }
                 }
             }
@@ -220,15 +226,31 @@ template <class T> void test_values(const std::string& value_type) {
         return dense_parts(matrix.dense.data(), matrix.n_rows, matrix.n_columns, n_parts);
     };
     Control control;
-    const auto renumbered = [&](std::size_t n_parts) { return renumbered_parts(narrow.rows(), n_parts, control); };
-    const auto renumbered_wide = [&](std::size_t n_parts) { return renumbered_parts(wide.rows(), n_parts, control); };
+    const auto renumbered = [&](std::size_t n_parts) {
+        return renumbered_parts(narrow.rows(), n_parts, Order::strict, n_parts, control);
+    };
+    const auto renumbered_wide = [&](std::size_t n_parts) {
+        return renumbered_parts(wide.rows(), n_parts, Order::strict, n_parts, control);
+    };
     test_widths(value_type + " dense", problem, dense, widths, options);
     test_widths(value_type + " csr32", problem, renumbered, widths, options);
     test_widths(value_type + " csr64 renumbered", problem, renumbered_wide, {3, 8}, options);
+    // Entries in any order are the same rows, and so are those of a column in two pieces.
+    const Csr<T, std::int32_t> mixed = shuffled(narrow);
+    test_widths(
+        value_type + " csr32 unsorted", problem,
+        [&](std::size_t n_parts) { return renumbered_parts(mixed.rows(), n_parts, Order::unsorted, n_parts, control); }, {3, 8},
+        options);
+    test_widths(
+        value_type + " csr32 unsorted as it lies", problem,
+        [&](std::size_t) { return whole_parts(mixed.rows(), Order::unsorted, control); }, {8}, options);
     // As it lies, X serves a team of one only; several blocks may still be solved side by side.
     test_widths(
-        value_type + " csr32 as it lies", problem, [&](std::size_t) { return whole_parts(narrow.rows()); }, {3, 8, 40}, options);
-    test_widths(value_type + " csr64 as it lies", problem, [&](std::size_t) { return whole_parts(wide.rows()); }, widths, options);
+        value_type + " csr32 as it lies", problem, [&](std::size_t) { return whole_parts(narrow.rows(), Order::strict, control); },
+        {3, 8, 40}, options);
+    test_widths(
+        value_type + " csr64 as it lies", problem, [&](std::size_t) { return whole_parts(wide.rows(), Order::strict, control); },
+        widths, options);
 
     Options without_offset = options;
     without_offset.rho = 0;
@@ -257,8 +279,8 @@ void test_stop() {
     for (const std::size_t n_threads : {1, 2, 3}) {
         options.n_threads = n_threads;
         Control control;
-        const auto parts = renumbered_parts(csr.rows(), n_threads, control);
-        Solver<float, SparseRows<float, std::int32_t>> solver(parts.parts, problem.visits(), nullptr, 8, 1, options,
+        const auto parts = renumbered_parts(csr.rows(), n_threads, Order::strict, n_threads, control);
+        Solver<float, SparseRows<float, std::int32_t>> solver(parts, problem.visits(), nullptr, 8, 1, options, 8,
                                                               supported_isas().front(), control);
         std::size_t n_reports = 0;
         control.report = [&](const Report& report) {

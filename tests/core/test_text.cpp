@@ -1,6 +1,11 @@
-// The path from documents to a matrix, on several threads: the same matrix for any number of them.
+// The path from documents to a matrix, on several threads: the same matrix for any number of them. And its parts, against slow
+// ones.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -12,6 +17,11 @@
 #include "problems.hpp"
 #include "text/corpus.hpp"
 #include "text/hashing.hpp"
+#include "text/interner.hpp"
+#include "text/merged.hpp"
+#include "text/pair_counts.hpp"
+#include "text/pairs.hpp"
+#include "text/reading.hpp"
 #include "text/tfidf.hpp"
 #include "text/vocabulary.hpp"
 
@@ -56,7 +66,7 @@ struct Written {
     bool operator==(const Written&) const = default;
 };
 
-Written written(text::Rows rows, std::vector<std::string> names) {
+Written written(text::Rows<float> rows, std::vector<std::string> names) {
     const auto n = static_cast<std::size_t>(rows.starts.back());
     Written all{std::move(names), std::move(rows.starts), {}, {}};
     all.columns.assign(rows.columns.data(), rows.columns.data() + n);
@@ -82,13 +92,14 @@ class Reader {
     Written learn(std::size_t n_threads, std::size_t max_n) const {
         Control control;
         Corpus corpus = read(n_threads, control);
-        Merged merged = corpus.merge(control);
         Vocabulary vocabulary;
-        vocabulary.learn(corpus, std::move(merged.number_of), merged.strings, max_n, 3, true, control);
-        vocabulary.choose_columns(1, 100.0, control);
-        text::Rows rows = build_rows(corpus, VocabularyColumns(vocabulary), {}, vocabulary.n_entries(), control);
-        return written(std::move(rows),
-                       vocabulary.by_column<std::string>([&](std::size_t l, std::size_t i) { return vocabulary.name(l, i); }));
+        vocabulary.learn(corpus, corpus.merge(control), max_n, 3, true, control);
+        vocabulary.choose_columns(1, 100.0, n_threads, control);
+        text::Rows<float> rows = build_rows(corpus, VocabularyColumns(vocabulary), {}, vocabulary.n_entries(), control);
+        std::vector<std::string> names;
+        for (const Vocabulary::Place place : vocabulary.places_of_columns(n_threads, control))
+            names.push_back(vocabulary.name(place));
+        return written(std::move(rows), std::move(names));
     }
 
     Written hash(std::size_t n_threads) const {
@@ -126,6 +137,143 @@ class Reader {
     std::vector<std::string_view> views_;
 };
 
+// Batches of one to three numbers as text, which it counts as they come back.
+struct CountingSource {
+    struct Batch {
+        std::vector<std::string> texts;
+        std::vector<std::string_view> views() const { return {texts.begin(), texts.end()}; }
+    };
+    std::size_t n_batches, fails_at, n_made = 0, n_released = 0;
+
+    void fill(std::vector<Batch>& batches, std::size_t n) {
+        for (std::size_t i = 0; i < n && n_made < n_batches; ++i, ++n_made) {
+            if (n_made == fails_at) throw std::domain_error("the source fails");
+            batches.push_back({std::vector<std::string>(1 + n_made % 3, std::to_string(n_made))});
+        }
+    }
+    void release(std::vector<Batch>& batches) {
+        n_released += batches.size();
+        batches.clear();
+    }
+};
+
+void test_batches(std::size_t n_threads) {
+    const std::string where = std::to_string(n_threads) + " threads";
+    constexpr std::size_t never = 1000000;
+    for (const std::size_t n_batches : {0, 1, 5, 300}) {
+        Control control;
+        CountingSource source{n_batches, never};
+        std::vector<std::string> found(n_batches);
+        read_batches(source, n_threads, control, [&](std::size_t number, const auto& views, std::size_t thread) {
+            CHECK(thread < n_threads && views.size() == 1 + number % 3, where);
+            return [&found, number, text = std::string(views[0])] { found[number] = text; };
+        });
+        bool is_each = true;
+        for (std::size_t i = 0; i < n_batches; ++i) is_each = is_each && found[i] == std::to_string(i);
+        CHECK(is_each && source.n_released == n_batches, where + ", " + std::to_string(n_batches) + " batches");
+    }
+    const auto read = [&](std::size_t source_fails_at, std::size_t work_fails_at) {
+        Control control;
+        CountingSource source{300, source_fails_at};
+        read_batches(source, n_threads, control, [&](std::size_t number, const auto&, std::size_t) {
+            if (number == work_fails_at) throw std::out_of_range("the work fails");
+            return [] {};
+        });
+    };
+    for (const std::size_t at : {0, 1, 150, 299}) {
+        CHECK(throws<std::domain_error>([&] { read(at, never); }), where + ", failing source");
+        CHECK(throws<std::out_of_range>([&] { read(never, at); }), where + ", failing work");
+    }
+}
+
+void test_merge(std::size_t n_threads) {
+    Control control;
+    std::vector<Interner> interners(5);
+    Uniform uniform(11);
+    for (std::size_t o = 0; o < interners.size(); ++o) {
+        // Also none at all, and long ones, which tables hold by their hash.
+        for (std::size_t i = 0; i < o * 2000; ++i) {
+            const std::string number = std::to_string(static_cast<std::size_t>(uniform() * 6000));
+            interners[o].intern(i % 3 == 0 ? "a long word " + number : number);
+        }
+    }
+    std::vector<const Interner*> pointers;
+    for (const Interner& interner : interners) pointers.push_back(&interner);
+    const Merged merged = merge(pointers, n_threads, control);
+    const std::set<std::string_view> distinct(merged.strings.begin(), merged.strings.end());
+    CHECK(distinct.size() == merged.strings.size(), "each string once");
+    bool is_right = true;
+    std::set<std::uint32_t> used;
+    for (std::size_t o = 0; o < interners.size(); ++o) {
+        for (std::size_t i = 0; i < interners[o].size(); ++i) {
+            const std::uint32_t number = merged.number_of[o][i];
+            is_right = is_right && merged.strings.at(number) == interners[o][i];
+            used.insert(number);
+        }
+    }
+    CHECK(is_right && used.size() == merged.strings.size(), std::to_string(n_threads) + " threads");
+}
+
+// Enough tokens for several rounds, with pairs far more frequent than others.
+void test_pair_counts(const CodePoints& code_points, std::size_t n_threads) {
+    Control control;
+    Corpus corpus(code_points, {}, n_threads);
+    Uniform uniform(5);
+    std::vector<std::string> documents(90);
+    for (std::string& document : documents) {
+        for (std::size_t i = 0; i < 12000; ++i) {
+            document += std::to_string(static_cast<std::size_t>(uniform() * uniform() * uniform() * 60)) + " ";
+        }
+    }
+    corpus.add({documents.begin(), documents.end()}, control);
+    Merged merged = corpus.merge(control);
+    // One term in ten is unknown.
+    for (std::vector<std::uint32_t>& map : merged.number_of) {
+        for (std::uint32_t& number : map) number = number % 10 == 3 ? none : number;
+    }
+    corpus.rewrite(merged.number_of, control);
+    struct Count {
+        std::uint32_t last_document = none, n_documents = 0;
+        std::uint64_t n_occurrences = 0;
+    };
+    std::map<std::uint64_t, Count> expected;
+    std::vector<const std::uint32_t*> prefixes;
+    for (const text::Block& block : corpus.blocks()) {
+        prefixes.push_back(block.ids.data());
+        for (std::size_t d = 0; d < block.n_documents(); ++d) {
+            const auto document = static_cast<std::uint32_t>(block.first_document + d);
+            for (std::size_t i = block.begin_of(d); i + 1 < block.ends[d]; ++i) {
+                if (block.ids[i] == none || block.ids[i + 1] == none) continue;
+                Count& count = expected[pair_key(block.ids[i], block.ids[i + 1])];
+                count.n_documents += count.last_document != document;
+                count.last_document = document;
+                ++count.n_occurrences;
+            }
+        }
+    }
+    std::erase_if(expected, [](const auto& item) { return item.second.n_documents < 3; });
+    const PairCounts found = count_pairs(corpus, prefixes, merged.strings.size(), 2, 3, true, control);
+    bool is_right = found.keys.size() == expected.size();
+    std::size_t i = 0;
+    for (const auto& [key, count] : expected) {
+        is_right = is_right && found.keys[i] == key && found.n_documents[i] == count.n_documents &&
+                   found.n_occurrences[i] == count.n_occurrences;
+        ++i;
+    }
+    CHECK(corpus.n_tokens() > std::size_t{1} << 20 && is_right, std::to_string(n_threads) + " threads");
+}
+
+void test_places() {
+    Places places(4, 100);
+    places.finish(2, 30);
+    CHECK(places.of(2) == Places::unknown, "blocks before it are not finished");
+    places.finish(0, 20);
+    CHECK(places.of(0) == 0 && places.of(1) == Places::unknown && places.of(2) == Places::unknown, "the first is");
+    places.finish(1, 0);
+    CHECK(places.of(1) == 20 && places.of(2) == 20 && places.of(3) == Places::unknown, "then those that waited");
+    CHECK(throws<std::length_error>([&] { places.finish(3, 51); }), "one entry too many");
+}
+
 }  // namespace
 
 void test_text() {
@@ -135,7 +283,14 @@ void test_text() {
     CHECK(learnt.names.size() > 400 && learnt.values.size() > 10000, "there is something to compare");
     CHECK(std::is_sorted(learnt.names.begin(), learnt.names.end()), "columns are in alphabetical order");
     CHECK(reader.learn(1, 1000000000) == reader.learn(1, 2500), "n-grams longer than any document");
-    for (const std::size_t n_threads : {2, 3}) {
+    test_places();
+    for (const std::size_t n_threads : {1, 2, 7}) {
+        test_batches(n_threads);
+        test_merge(n_threads);
+    }
+    for (const std::size_t n_threads : {1, 3}) test_pair_counts(code_points, n_threads);
+    // More threads than blocks, too.
+    for (const std::size_t n_threads : {2, 3, 40}) {
         CHECK(reader.learn(n_threads, 3) == learnt, std::to_string(n_threads) + " threads");
         CHECK(reader.hash(n_threads) == hashed, std::to_string(n_threads) + " threads");
         CHECK(throws<std::length_error>([&] { reader.write_too_much(n_threads); }), std::to_string(n_threads) + " threads");

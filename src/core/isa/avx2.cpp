@@ -1,9 +1,10 @@
 // The loops for AVX2 with FMA.
 //
-// The target is set by a region, never by a flag on the file: a flag would also apply to inline code from the headers above the
-// region, which the linker could then pick for machines that lack these instructions.
+// The target is set by a region, not by a compiler flag: a flag would also apply to inline functions of the headers above the
+// region, which the linker could then use on machines without these instructions.
 #include "common/rows.hpp"
 #include "kernel/loops.hpp"
+#include "linear/soft.hpp"
 #include "linear/sweep.hpp"
 
 #if defined(__x86_64__)
@@ -18,7 +19,13 @@
 #endif
 
 namespace rankplane::avx2 {
+#include "linear/pack_lanes.hpp"
+//
+#include "linear/step_lanes.hpp"
+//
 #include "linear/sweep_lanes.hpp"
+//
+#include "linear/certify_lanes.hpp"
 //
 #include "linear/lane_loops.hpp"
 //

@@ -4,6 +4,7 @@
 // region, which the linker could then pick for machines that lack these instructions.
 #include "common/rows.hpp"
 #include "kernel/loops.hpp"
+#include "linear/soft.hpp"
 #include "linear/sweep.hpp"
 
 #if defined(__x86_64__)
@@ -18,7 +19,13 @@
 #endif
 
 namespace rankplane::avx512 {
+#include "linear/pack_lanes.hpp"
+//
+#include "linear/step_lanes.hpp"
+//
 #include "linear/sweep_lanes.hpp"
+//
+#include "linear/certify_lanes.hpp"
 //
 #include "linear/lane_loops.hpp"
 //

@@ -1,9 +1,12 @@
-// One lane of a kernel solve on a set of rows: a pair of duals at a time, chosen by what their step would gain.
+// One lane of a kernel solve on a set of rows: optimises two duals at a time, chosen by the gain of their step.
 //
-// The kernel with an offset is nearly constant in one direction, the sum of all duals, which steps on single duals follow only
-// slowly. So every step is one of two duals: the leader is the one that gains most by itself; its partner gains most if the leader
-// follows it (the second-order rule that LIBSVM uses, without the constraint on the sum). What a pair wants is a problem of two
-// variables; it is solved by its Newton step where that stays inside the bounds, else by one variable after the other.
+// With an offset, the dual problem has a direction, the sum of all duals, in which steps on single duals make slow progress. So
+// every step moves two duals: the leader gains most by itself, its partner gains most together with a second step of the leader
+// (the second-order rule of LIBSVM, without the constraint on the sum). The problem of two variables is solved by a Newton step if
+// that stays within the bounds, else by alternating between the variables.
+//
+// Soft demands have their duals inside the box, all of them, and no choice is better than another by much: they are stepped in
+// turn.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +19,7 @@
 #include "common/control.hpp"
 #include "kernel/loops.hpp"
 #include "linear/block.hpp"
+#include "linear/soft.hpp"
 #include "linear/sweep.hpp"
 
 namespace rankplane {
@@ -30,6 +34,7 @@ struct LaneDuals {
 
     struct Demand {
         double lo, hi, t, e, d;
+        bool is_soft;
     };
 
     double& dual(std::size_t row, std::size_t cut) const { return block.duals[row * block.n_cuts + cut]; }
@@ -38,7 +43,8 @@ struct LaneDuals {
         const auto table_row = static_cast<std::size_t>(visits.table_rows[row]);
         const double* fields = block.demands.data() + (table_row * block.n_cuts + cut) * n_demand_fields;
         const double weight = row_weights == nullptr ? 1.0 : row_weights[row];
-        return {weight * fields[field_lo], weight * fields[field_hi], fields[field_t], fields[field_e], fields[field_d] / weight};
+        return {weight * fields[field_lo], weight * fields[field_hi], fields[field_t],
+                fields[field_e],           fields[field_d] / weight,  fields[field_soft] > 0};
     }
 };
 
@@ -65,30 +71,33 @@ template <class K> class LaneWork {
         }
     }
 
-    // Steps until the largest wish is at most `share` of what it was at first. Returns how many it took.
+    // Steps until the largest violation is at most `share` of what it was at first. Returns how many it took.
     std::size_t settle(double share, std::size_t most_steps, Control& control) {
         const LaneView view{n_rows_,      lane_.block.n_cuts,         scores_.data(),    rise_.data(),
                             fall_.data(), lane_.block.offsets.data(), curvature_.data(), units_.data()};
         Move<K> first{kernel_rows_[0], 0.0}, second{kernel_rows_[0], 0.0};
+        const bool goes_in_turn = lane_.block.has_soft;
         double enough = -1;
         std::size_t n_steps = 0;
         while (true) {
-            const Wish wish = loops_.move_and_look(view, first, second);
-            if (enough < 0) enough = share * wish.size;
-            if (!(wish.size > enough) || n_steps == most_steps || (n_steps % 64 == 0 && control.should_stop())) break;
+            Candidate candidate = loops_.move_and_look(view, first, second);
+            if (goes_in_turn) candidate = n_steps < rise_.size() ? Candidate{1.0, n_steps} : Candidate{};
+            if (enough < 0) enough = share * candidate.size;
+            if (!(candidate.size > enough) || n_steps == most_steps || (n_steps % 64 == 0 && control.should_stop())) break;
             ++n_steps;
 
-            Variable leader = variable(wish.place);
+            Variable leader = variable(candidate.place);
             const double first_step = leader.step_by(leader.best_step());
             commit(leader);
             first = {kernel_rows_[leader.i], first_step};
             second.size = 0;
-            const Wish follows =
+            if (goes_in_turn) continue;
+            const Candidate follows =
                 loops_.look_for_partner(view, {first.kernel_row, first_step, leader.curvature, leader.cut, lane_.rho});
-            if (follows.size > 0 && follows.place != wish.place) {
+            if (follows.size > 0 && follows.place != candidate.place) {
                 Variable partner = variable(follows.place);
                 const auto k = static_cast<double>(kernel_rows_[leader.i][partner.i]);
-                partner.gradient += k * first_step;  // the offset knows of it already
+                partner.gradient += k * first_step;  // the step is already in the offset
                 const double from_leader = leader.a, from_partner = partner.a;
                 settle_pair(partner, leader, k + (leader.cut == partner.cut ? lane_.rho : 0.0));
                 commit(partner);
@@ -103,26 +112,27 @@ template <class K> class LaneWork {
     const std::vector<double>& scores() const { return scores_; }
 
   private:
-    // One dual while it looks for its optimum.
+    // One dual during a step.
     struct Variable {
         std::size_t i = 0, cut = 0;
         typename LaneDuals::Demand demand{};
         double a = 0, gradient = 0, curvature = 0;
 
-        // To the exact optimum along this variable.
+        // The step to the exact optimum in this variable.
         double best_step() const {
+            if (demand.is_soft) return SoftDemand{demand.lo, demand.hi, demand.e}.step(a, -gradient, curvature) - a;
             const double u = a - gradient / curvature, threshold = demand.e / curvature;
             const double rest = std::max(0.0, u - threshold) + std::min(0.0, u + threshold);
             return std::clamp(rest, demand.lo, demand.hi) - a;
         }
-        // Returns the step as it was after rounding. To a bound itself, not beside it.
+        // Returns the step after rounding. Clamping makes sure that bounds are reached exactly.
         double step_by(double step) {
             const double before = a;
             a = std::clamp(a + step, demand.lo, demand.hi);
             gradient += curvature * (a - before);
             return a - before;
         }
-        // The slope of the objective in the direction of a step, and whether it is the same all along it.
+        // The slope of the objective in the direction of a step, and whether the objective is quadratic along it.
         double slope(bool is_up) const {
             return gradient + (is_up ? (a < 0 ? -demand.e : demand.e) : (a > 0 ? demand.e : -demand.e));
         }
@@ -133,7 +143,7 @@ template <class K> class LaneWork {
     };
 
     void renew(std::size_t i, std::size_t cut) {
-        const auto [lo, hi, t, e, d] = lane_.demand(rows_[i], cut);
+        const auto [lo, hi, t, e, d, is_soft] = lane_.demand(rows_[i], cut);
         const double a = lane_.dual(rows_[i], cut);
         const double target = t - d * a;
         rise_[cut * n_rows_ + i] = a < hi ? target - (a < 0 ? -e : e) : -std::numeric_limits<double>::infinity();

@@ -1,26 +1,26 @@
-// The loops of kernel_loops.hpp, over SIMD packs of rows. Included once per instruction set right after sweep_lanes.hpp, in the
+// The loops of kernel/loops.hpp, over SIMD packs of rows. Included once per instruction set right after sweep_lanes.hpp, in the
 // same region and under the same rules.
 
 using RowPack = Block<double, RANKPLANE_PACK_BYTES / sizeof(double)>;
 
-// The largest of many fractions and its place. Fractions are compared by cross-multiplication: a division costs more than all else.
+// The largest of many fractions and its place. Fractions are compared by cross-multiplication, since divisions are slow.
 struct Largest {
     using Pack = typename RowPack::Pack;
     Pack numerator = {}, denominator = Pack{} + 1.0;
     typename RowPack::Integers places = {};
 
-    void hear(Pack over, Pack under, typename RowPack::Integers at) {
+    void update(Pack over, Pack under, typename RowPack::Integers at) {
         const auto is_larger = over * denominator > numerator * under;
         numerator = is_larger ? over : numerator;
         denominator = is_larger ? under : denominator;
         places = is_larger ? at : places;
     }
-    Wish best() const {
-        Wish found;
+    Candidate best() const {
+        Candidate found;
         for (std::size_t lane = 0; lane < RowPack::N; ++lane) {
             const double size = numerator[lane] / denominator[lane];
             const auto place = static_cast<std::size_t>(places[lane]);
-            // Of equal ones the first.
+            // Of ties, the first.
             if (size > found.size || (size == found.size && size > 0 && place < found.place)) found = {size, place};
         }
         return found;
@@ -33,7 +33,7 @@ inline typename RowPack::Integers numbers_from_zero() {
     return numbers;
 }
 
-// `width` rows of a pack from row i on; those beyond the last are a copy of it, so that every row is in a pack.
+// A pack of rows; those beyond the last are copies of it.
 template <class From> inline typename RowPack::Pack rows_from(const From* from, std::size_t n_rows) {
     if (n_rows >= RowPack::N) return RowPack::widen(from);
     typename RowPack::Pack pack{};
@@ -41,7 +41,7 @@ template <class From> inline typename RowPack::Pack rows_from(const From* from, 
     return pack;
 }
 
-template <class K, bool HasOneCut> Wish move_and_look(const LaneView& view, const Move<K>& first, const Move<K>& second) {
+template <class K, bool HasOneCut> Candidate move_and_look(const LaneView& view, const Move<K>& first, const Move<K>& second) {
     using Pack = typename RowPack::Pack;
     const std::size_t n_rows = view.n_rows, n_cuts = HasOneCut ? 1 : view.n_cuts;
     const auto numbers = numbers_from_zero();
@@ -60,14 +60,14 @@ template <class K, bool HasOneCut> Wish move_and_look(const LaneView& view, cons
         for (std::size_t cut = 0; cut < n_cuts; ++cut) {
             const std::size_t place = cut * n_rows + i;
             const Pack z = s + view.offsets[cut];
-            const Pack wish = larger(rows_from(view.rise + place, left) - z, z - rows_from(view.fall + place, left));
-            largest.hear(unit * wish, one, numbers + static_cast<std::int64_t>(place));
+            const Pack violation = larger(rows_from(view.rise + place, left) - z, z - rows_from(view.fall + place, left));
+            largest.update(unit * violation, one, numbers + static_cast<std::int64_t>(place));
         }
     }
     return largest.best();
 }
 
-template <class K, bool HasOneCut> Wish look_for_partner(const LaneView& view, const Leader<K>& leader) {
+template <class K, bool HasOneCut> Candidate look_for_partner(const LaneView& view, const Leader<K>& leader) {
     using Pack = typename RowPack::Pack;
     const std::size_t n_rows = view.n_rows, n_cuts = HasOneCut ? 1 : view.n_cuts;
     const auto numbers = numbers_from_zero();
@@ -85,21 +85,22 @@ template <class K, bool HasOneCut> Wish look_for_partner(const LaneView& view, c
             const Pack coupling = k + rho;
             const Pack rest = larger(curvature - coupling * coupling * per_curvature, 1e-6 * curvature);
             const Pack z = s + view.offsets[cut];
-            const Pack wish = larger(zero, larger(rows_from(view.rise + place, left) - z, z - rows_from(view.fall + place, left)));
-            largest.hear(wish * wish, rest, numbers + static_cast<std::int64_t>(place));
+            const Pack violation =
+                larger(zero, larger(rows_from(view.rise + place, left) - z, z - rows_from(view.fall + place, left)));
+            largest.update(violation * violation, rest, numbers + static_cast<std::int64_t>(place));
         }
     }
     return largest.best();
 }
 
-template <class K> Wish move_and_look_any(const LaneView& view, const Move<K>& first, const Move<K>& second) {
+template <class K> Candidate move_and_look_any(const LaneView& view, const Move<K>& first, const Move<K>& second) {
     return view.n_cuts == 1 ? move_and_look<K, true>(view, first, second) : move_and_look<K, false>(view, first, second);
 }
-template <class K> Wish look_for_partner_any(const LaneView& view, const Leader<K>& leader) {
+template <class K> Candidate look_for_partner_any(const LaneView& view, const Leader<K>& leader) {
     return view.n_cuts == 1 ? look_for_partner<K, true>(view, leader) : look_for_partner<K, false>(view, leader);
 }
 
-// In tiles whose part of the kernel rows stays in the first-level cache while lane after lane reads it.
+// In tiles, so that parts of the kernel rows stay in the first-level cache while all lanes read them.
 template <class K>
 void spread(const K* const* kernel_rows, std::size_t n_steps, const double* const* steps, double* const* scores,
             std::size_t n_lanes, std::size_t first, std::size_t last) {

@@ -1,13 +1,13 @@
-// With a kernel there is no w. A lane keeps the scores of all rows, and a step of size d on row i adds d times the kernel row of i
-// to them. What the loops over rows read and write; they are written in look_lanes.hpp.
+// The data of the loops over rows, which are in look_lanes.hpp. With a kernel there is no w: a lane keeps the scores of all rows,
+// and a step of size d on row i adds d times the kernel row of i to them.
 //
-// Whether row i wants to move its dual a on cut k, with the demand (lo, hi, t, e, D) and the score z = s + b, is told by two
-// numbers that change only when a itself does:
+// How strongly the dual a of row i on cut k violates optimality, with the demand (lo, hi, t, e, D) and the score z = s + b, follows
+// from two numbers that change only when a itself does:
 //
-//     it wants to rise by  rise - z,     rise = t - D a - (a < 0 ? -e : e),   or -infinity where a = hi
-//     it wants to fall by  z - fall,     fall = t - D a - (a > 0 ? e : -e),   or +infinity where a = lo
+//     violation upwards     rise - z,     rise = t - D a - (a < 0 ? -e : e),   or -infinity where a = hi
+//     violation downwards   z - fall,     fall = t - D a - (a > 0 ? e : -e),   or +infinity where a = lo
 //
-// so finding the rows that want it most reads three numbers per row, whatever the table.
+// so finding the largest violation reads three numbers per row, whatever the table.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct LaneView {
     const double* units = nullptr;      // [row] one over the root of A
 };
 
-// The dual that wants to move most, `place` = cut * n_rows + row. No size: none does.
-struct Wish {
+// The dual with the largest violation, `place` = cut * n_rows + row. Size 0: there is none.
+struct Candidate {
     double size = 0;
     std::size_t place = 0;
 };
@@ -39,8 +39,8 @@ template <class K> struct Move {
     double size = 0;
 };
 
-// A step for which a partner is sought: the offsets know of it already, the scores do not. `rho` is how far its cut's offset moves
-// per unit of it.
+// A step that is looking for a partner: it has been added to the offsets, but not yet to the scores. `rho` is how far the offset of
+// its cut moves per unit of it.
 template <class K> struct Leader {
     const K* kernel_row = nullptr;
     double size = 0;
@@ -63,13 +63,13 @@ struct ScoreRows {
     ScoreRow operator[](std::size_t row) const { return {row}; }
 };
 
-// `K` is the type that kernel rows are kept in.
+// `K` is the value type of kernel rows.
 template <class K> struct KernelLoops {
-    // Moves all scores by two steps, then finds the dual whose own step would gain most: (wish)^2 / A.
-    Wish (*move_and_look)(const LaneView&, const Move<K>& first, const Move<K>& second);
-    // After the leader's step, the dual that would gain most if the leader followed it. With the coupling c of the two that is
-    // (wish)^2 / (A - c^2 / A_leader).
-    Wish (*look_for_partner)(const LaneView&, const Leader<K>&);
+    // Moves all scores by two steps, then finds the dual whose own step would gain most: violation^2 / A.
+    Candidate (*move_and_look)(const LaneView&, const Move<K>& first, const Move<K>& second);
+    // After the leader's step, the dual whose step gains most together with a second one of the leader. With the coupling c of the
+    // two, the gain is violation^2 / (A - c^2 / A_leader).
+    Candidate (*look_for_partner)(const LaneView&, const Leader<K>&);
     // scores[lane][i] += sum over steps of steps[lane][step] * kernel_rows[step][i], for i in [first, last).
     void (*spread)(const K* const* kernel_rows, std::size_t n_steps, const double* const* steps, double* const* scores,
                    std::size_t n_lanes, std::size_t first, std::size_t last);

@@ -9,8 +9,8 @@
 
 namespace rankplane {
 
-// products[pick][row] = picks[pick] . X[row]. X comes by columns: `columns[j]` lists the rows that have something in column j, so
-// that only entries that meet are touched, and a pick's products stay in the cache while they are added up.
+// products[pick][row] = picks[pick] . X[row]. X is given by columns: `columns[j]` lists the rows with a nonzero entry in column j,
+// so that only pairs of nonzero entries are visited, and the products of a pick stay in the cache while they are summed.
 template <class T, class Index>
 void row_products(const SparseRows<T, Index>& picks, const SparseRows<T, Index>& columns, std::size_t n_rows, double* products,
                   Control& control) {

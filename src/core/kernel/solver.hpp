@@ -1,16 +1,17 @@
 // The outer loop for kernels. There is no w: each lane keeps the scores of all rows, and a step on row i adds its kernel row to
 // them.
 //
-// Rounds. A round looks at all rows, works on some of them until these have settled among themselves (kernel_lane.hpp), and only
-// then moves the scores of the others: by all steps of the round at once, a product of matrices that runs at the speed of the
-// processor, where single steps would run at the speed of memory. The caller chooses the rows and brings their kernel rows, so that
-// it alone knows what a kernel is and which of its rows are at hand; where they all are, a round works on all rows.
+// Rounds. A round measures the violations of all rows, optimises the duals of some of them (lane.hpp), and only then updates the
+// scores of the others: by all steps of the round at once, a product of matrices that is bound by arithmetic, where single steps
+// would be bound by memory. The caller chooses the rows and provides their kernel rows, so that only it has to know the kernel and
+// which of its rows are cached; if all are, a round works on all rows.
 //
-// Lanes share the kernel rows and nothing else, and threads take lanes: the result does not depend on their number. Looking at
-// all rows yields a certificate, so a lane stops by what it proves: when its duality gap is at most tol^2 of its objective.
+// Lanes share the kernel rows and nothing else, and each is solved by one thread, so the result does not depend on the number of
+// threads. Measuring all rows yields a certificate: a lane stops when its duality gap is at most tol^2 of its objective.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -31,7 +32,7 @@ namespace rankplane {
 
 class KernelSolver {
   public:
-    // `diagonal` is the kernel of each row with itself. A visit is a row. All arrays are borrowed.
+    // `diagonal` is the kernel of each row with itself. Each row is one visit. All arrays are borrowed.
     KernelSolver(const double* diagonal, const Visits& visits, const double* row_weights, std::size_t n_lanes, std::size_t n_cuts,
                  const Options& options, Isa isa)
         : diagonal_(diagonal),
@@ -50,18 +51,18 @@ class KernelSolver {
         for (std::size_t lane = 0; lane < n_lanes; ++lane) lanes_.emplace_back(lane, n_rows_, n_cuts, visits);
     }
 
-    // Takes over new demands, to be solved from where the last ones ended; frozen lanes are left as they are.
+    // Sets new demands, to be solved starting from the last solution; frozen lanes are left as they are.
     void load(const Table& table, const std::vector<bool>& frozen) {
         results_.assign(lanes_.size(), LaneResult());
         for (Lane& lane : lanes_) {
             lane.block.load(table, visits_, frozen);
             lane.n_steps = 0;
-            lane.upset = -1;
+            lane.violation_after_move = -1;
         }
     }
 
-    // Looks at all rows: which lanes have ended, and how much each row is in want of a step, [row]. Returns whether any lane is
-    // still running.
+    // Measures all rows: finds the lanes that have ended, and how urgently each row needs a step, [row]. Returns whether any lane
+    // is still running.
     bool measure(double* urgency, Control& control) {
         std::vector<std::vector<double>> of_lane(lanes_.size());
         parallel_for(lanes_.size(), options_.n_threads, control, [&](std::size_t l) {
@@ -122,27 +123,27 @@ class KernelSolver {
         spread(running, steps, kernel_rows, loops, control);
     }
 
-    // A first guess for bounds that are wider by a factor, as in solver.hpp.
+    // A starting point for bounds that are wider by a factor, as in linear/solver.hpp.
     void stretch(double factor, const std::vector<bool>& frozen, Control& control) {
         parallel_for(lanes_.size(), options_.n_threads, control, [&](std::size_t l) {
-            const auto [linear, square] = lanes_[l].block.rays(visits_, row_weights_, n_rows_, options_.rho, factor)[0];
-            const double total = square + square_weight(lanes_[l]);
-            if (frozen[l] || total <= 0) return;
-            std::vector<double> factors(lanes_.size(), 1.0);
-            factors[l] = std::clamp(-linear / total, 1.0, factor);
-            lanes_[l].block.scale(factors);
+            Block<double>& block = lanes_[l].block;
+            std::vector<Block<double>::Ray> ray(1);
+            block.add_rays(visits_, row_weights_, n_rows_, factor, 0, n_rows_, ray);
+            const double square = ray[0].square + block.offset_square(0, options_.rho) + square_weight(lanes_[l]);
+            if (frozen[l] || square <= 0) return;
+            block.scale({std::clamp(-ray[0].linear / square, 1.0, factor)}, 1, control);
         });
     }
 
     std::vector<bool> touch_bounds() const {
         std::vector<bool> touches;
-        for (const Lane& lane : lanes_) touches.push_back(lane.block.touches_bound(0, visits_, row_weights_, n_rows_));
+        for (const Lane& lane : lanes_) touches.push_back(lane.block.touch_bounds(visits_, row_weights_, n_rows_, 0, n_rows_) != 0);
         return touches;
     }
 
     const std::vector<LaneResult>& results() const { return results_; }
 
-    // Scores of some rows on some neighbouring lanes, without offsets: [pick][lane].
+    // Scores of the picked rows on consecutive lanes, without offsets: [pick][lane].
     void copy_scores(const std::uint32_t* picks, std::size_t n_picks, std::size_t first_lane, std::size_t n_wanted,
                      double* scores) const {
         for (std::size_t l = 0; l < n_wanted; ++l) {
@@ -151,7 +152,7 @@ class KernelSolver {
         }
     }
 
-    // How much of each row's kernel function a lane consists of: [row][lane].
+    // Coefficients of the kernel expansion of each lane: [row][lane].
     void copy_duals(double* duals) const {
         for (std::size_t l = 0; l < lanes_.size(); ++l) {
             for (std::size_t i = 0; i < n_rows_; ++i) duals[i * lanes_.size() + l] = sum_of_duals(lanes_[l], i);
@@ -163,7 +164,8 @@ class KernelSolver {
     }
 
   private:
-    // Looking at all rows costs as much as a few steps where all rows are worked on, and as much as many where some are.
+    // Rounds end when the largest violation has fallen to this share. Measuring all rows costs as much as a few steps if a round
+    // works on all rows, and as much as many steps if it works on some.
     static constexpr double settled_whole = 0.5, settled_part = 0.1;
 
     // A block of one lane, whose weights are the scores.
@@ -173,11 +175,11 @@ class KernelSolver {
 
         Block<double> block;
         std::size_t n_steps = 0;
-        double upset = -1;  // the violation when the offsets had just been moved
+        double violation_after_move = -1;  // the violation just after the offsets were moved
     };
 
     bool may_go_on(const Lane& lane) const { return lane.block.running != 0 && steps_left(lane) > 0; }
-    // A sweep is as many steps as there are rows.
+    // One sweep is n_rows steps.
     std::size_t steps_left(const Lane& lane) const {
         const std::size_t largest = std::numeric_limits<std::size_t>::max();
         const std::size_t most = options_.max_sweeps > largest / n_rows_ ? largest : options_.max_sweeps * n_rows_;
@@ -201,6 +203,7 @@ class KernelSolver {
         SweepState<double> state{};
         state.n_cuts = n_cuts_;
         state.rho = options_.rho;
+        state.is_plain = !lane.block.has_soft;
         state.demands = lane.block.demands.data();
         state.table_rows = visits_.table_rows;
         state.row_weights = row_weights_;
@@ -208,8 +211,9 @@ class KernelSolver {
         state.weights = lane.block.weights.data();
         state.offsets = lane.block.offsets.data();
         state.duals = lane.block.duals.data();
+        state.pushes = options_.ordered_offsets ? lane.block.pushes.data() : nullptr;
         Certificate sums = certify(state, 1, ScoreRows{n_rows_}, n_rows_, options_.free_offsets, kernel_loops<double>(isa_).certify,
-                                   control, of_row);
+                                   1, control, of_row);
         sums.square[0] = square_weight(lane);
         return sums;
     }
@@ -221,25 +225,39 @@ class KernelSolver {
         return square;
     }
 
-    // Whether a lane has ended; moves free offsets that have settled.
+    // Whether free offsets would still move by more than rounding errors. Where one side of a cut has no rows, the duals of the
+    // other come down to these without being balanced.
+    bool may_move(const Block<double>& block) const {
+        for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
+            const double size = std::max(1.0, std::abs(block.offsets[cut]));
+            if (std::abs(block.offsets[cut] - block.centres[cut]) > least_violation * size) return true;
+        }
+        return false;
+    }
+
+    // Retires the lane if it has converged; moves free offsets once the duals have converged for the current ones.
     void judge(Lane& lane, double* of_row, Control& control) {
         Block<double>& block = lane.block;
+        if (options_.ordered_offsets && block.running != 0) block.order_offsets(0);
         Certificate sums = certificate(lane, of_row, control);
         if (block.first_violation[0] < 0) block.first_violation[0] = sums.violation[0];
         const auto has_ended = [&] {
             const double gap = sums.duality_gap(0), objective = gap - sums.dual_objective(0);
-            return gap <= options_.tol * options_.tol * objective ||
-                   sums.violation[0] <= least_violation * block.first_violation[0];
+            if (gap <= options_.tol * options_.tol * objective) return true;
+            // While all duals sit at their bounds, no row is violated, however far free offsets still have to go.
+            return sums.violation[0] <= least_violation * block.first_violation[0] &&
+                   (!options_.free_offsets || block.is_balanced(0, visits_, options_.rho, options_.tol) || !may_move(block));
         };
         while (block.running != 0) {
             if (has_ended()) {
                 block.retire(1);
-            } else if (lane.upset < 0) {
-                lane.upset = sums.violation[0];
+            } else if (lane.violation_after_move < 0) {
+                lane.violation_after_move = sums.violation[0];
                 break;
-            } else if (options_.free_offsets && sums.violation[0] <= settled_part * lane.upset) {
+            } else if (options_.free_offsets && sums.violation[0] <= settled_part * lane.violation_after_move) {
                 block.recentre(0);
-                lane.upset = -1;
+                if (options_.ordered_offsets) block.order_offsets(0);
+                lane.violation_after_move = -1;
                 sums = certificate(lane, of_row, control);
             } else {
                 break;
@@ -278,7 +296,7 @@ class KernelSolver {
         });
     }
 
-    static constexpr double least_violation = 1e-12;  // beyond which there is only rounding
+    static constexpr double least_violation = 1e-12;  // relative; smaller ones are rounding errors
 
     const double* diagonal_;
     std::size_t n_rows_;

@@ -1,4 +1,4 @@
-// The columns of a csr matrix: checked, dealt out to the members of a team, and renumbered by how often they occur.
+// The columns of a csr matrix: checked, counted, and renumbered by how often they occur.
 //
 // With the most frequent columns first, hot columns share cache lines and pages with each other instead of with columns that a
 // sweep touches once.
@@ -13,9 +13,19 @@
 
 #include "common/control.hpp"
 #include "common/memory.hpp"
+#include "common/parallel.hpp"
 #include "common/rows.hpp"
 
 namespace rankplane {
+
+// Rows that a thread takes at a time where all rows are gone through once.
+inline constexpr std::size_t rows_at_once = 4096;
+
+// job(first, last) for ranges of rows.
+template <class Job> void for_rows(std::size_t n_rows, std::size_t n_threads, Control& control, const Job& job) {
+    parallel_for((n_rows + rows_at_once - 1) / rows_at_once, n_threads, control,
+                 [&](std::size_t i) { job(i * rows_at_once, std::min(n_rows, (i + 1) * rows_at_once)); });
+}
 
 template <class T, class Index> std::size_t count_entries(const SparseRows<T, Index>& rows) {
     return rows.n_rows == 0 ? 0 : rows.ends[rows.n_rows - 1];
@@ -29,29 +39,45 @@ template <class Index> void check_starts(const Index* starts, std::size_t n_star
     }
 }
 
+// How the columns of all rows are ordered.
+enum class Order { unsorted, sorted, strict };  // strict: sorted, and no column occurs twice in a row
+
 // The one property of X that only the core walks: a column index out of range would write outside the weights.
-template <class T, class Index> void check_columns(const SparseRows<T, Index>& rows) {
-    const std::size_t n_entries = count_entries(rows);
-    Index smallest = 0, largest = -1;
-    for (std::size_t q = 0; q < n_entries; ++q) {
-        smallest = rows.columns[q] < smallest ? rows.columns[q] : smallest;
-        largest = rows.columns[q] > largest ? rows.columns[q] : largest;
+template <class T, class Index> Order check_columns(const SparseRows<T, Index>& rows, std::size_t n_threads, Control& control) {
+    struct Found {
+        Index smallest = 0, largest = -1;
+        bool falls = false, repeats = false;
+    };
+    std::vector<Found> found((rows.n_rows + rows_at_once - 1) / rows_at_once);
+    for_rows(rows.n_rows, n_threads, control, [&](std::size_t first, std::size_t last) {
+        Found here;
+        for (std::size_t i = first; i < last; ++i) {
+            const auto row = rows[i];
+            Index before = -1;
+            for (std::size_t q = 0; q < row.size; ++q) {
+                const Index column = row.columns[q];
+                here.smallest = column < here.smallest ? column : here.smallest;
+                here.largest = column > here.largest ? column : here.largest;
+                here.falls |= column < before;
+                here.repeats |= column == before;
+                before = column;
+            }
+        }
+        found[first / rows_at_once] = here;
+    });
+    Found all;
+    for (const Found& here : found) {
+        all.smallest = std::min(all.smallest, here.smallest);
+        all.largest = std::max(all.largest, here.largest);
+        all.falls |= here.falls;
+        all.repeats |= here.repeats;
     }
-    if (smallest < 0 || (largest >= 0 && static_cast<std::size_t>(largest) >= rows.n_columns)) {
-        const std::string found = std::to_string(smallest < 0 ? smallest : largest);
-        throw std::invalid_argument("The column indices of a csr matrix must lie in [0, n_columns). Got index " + found + " with " +
+    if (all.smallest < 0 || (all.largest >= 0 && static_cast<std::size_t>(all.largest) >= rows.n_columns)) {
+        const std::string index = std::to_string(all.smallest < 0 ? all.smallest : all.largest);
+        throw std::invalid_argument("The column indices of a csr matrix must lie in [0, n_columns). Got index " + index + " with " +
                                     std::to_string(rows.n_columns) + " columns.");
     }
-}
-
-template <class T, class Index> bool has_sorted_columns(const SparseRows<T, Index>& rows) {
-    for (std::size_t i = 0; i < rows.n_rows; ++i) {
-        const auto row = rows[i];
-        for (std::size_t q = 1; q < row.size; ++q) {
-            if (row.columns[q] < row.columns[q - 1]) return false;
-        }
-    }
-    return true;
+    return all.falls ? Order::unsorted : all.repeats ? Order::sorted : Order::strict;
 }
 
 // First columns of ranges that hold about equally many entries, judged by a sample of the rows. n_parts + 1 numbers.
@@ -59,7 +85,7 @@ template <class T, class Index> std::vector<std::size_t> split_columns(const Spa
     std::vector<std::size_t> first(n_parts + 1, 0);
     first[n_parts] = rows.n_columns;
     if (n_parts == 1) return first;
-    constexpr std::size_t sample_rows = 1024, entries_per_row = 1024;
+    constexpr std::size_t sample_rows = 256, entries_per_row = 64;
     std::vector<Index> sample;
     const std::size_t step = 1 + rows.n_rows / sample_rows;
     for (std::size_t i = 0; i < rows.n_rows; i += step) {
@@ -74,62 +100,41 @@ template <class T, class Index> std::vector<std::size_t> split_columns(const Spa
     return first;
 }
 
-// Where each row's entries reach column `first`. The indices must be sorted.
-template <class T, class Index>
-std::vector<std::int64_t> find_column(const SparseRows<T, Index>& rows, std::size_t first, Control& control) {
-    std::vector<std::int64_t> bounds(rows.n_rows);
+// How often each column of a range occurs. `on_repeat(row)` is called where a column occurs again in the same row.
+template <class Rows, class OnRepeat>
+std::vector<std::uint32_t> count_columns(const Rows& rows, std::size_t first, std::size_t last, Control& control,
+                                         const OnRepeat& on_repeat) {
+    // Side by side, since looking up one of them is a cache miss.
+    struct Seen {
+        std::uint32_t count = 0, row_after = 0;
+    };
+    std::vector<Seen> seen(last - first);
     for (std::size_t i = 0; i < rows.n_rows; ++i) {
-        control.check();
+        if (i % rows_at_once == 0) control.check();
         const auto row = rows[i];
-        const Index* found = std::lower_bound(row.columns, row.columns + row.size, static_cast<Index>(first));
-        bounds[i] = static_cast<std::int64_t>(found - rows.columns);
+        const auto after = static_cast<std::uint32_t>(i + 1);
+        for (std::size_t q = 0; q < row.size; ++q) {
+            Seen& column = seen[row.column(q) - first];
+            if (column.row_after == after) on_repeat(i);
+            column.row_after = after;
+            ++column.count;
+        }
     }
-    return bounds;
+    std::vector<std::uint32_t> counts(last - first);
+    for (std::size_t column = 0; column < counts.size(); ++column) counts[column] = seen[column].count;
+    return counts;
 }
 
-// A range of columns in order of frequency. `rows` holds entries of that range only.
-class ColumnOrder {
-  public:
-    ColumnOrder() = default;
-    // Columns [first, last), as they are.
-    ColumnOrder(std::size_t first, std::size_t last) : first_(first), last_(last) {}
-
-    // Columns [first, last), renumbered from 0; the new indices go to `renumbered`, entry for entry.
-    template <class T, class Index>
-    ColumnOrder(const SparseRows<T, Index>& rows, std::size_t first, std::size_t last, std::int32_t* renumbered, Control& control)
-        : first_(first), last_(last), position_(last - first) {
-        std::vector<std::int32_t> count(last - first, 0);
-        for (std::size_t i = 0; i < rows.n_rows; ++i) {
-            control.check();
-            const auto row = rows[i];
-            for (std::size_t q = 0; q < row.size; ++q) ++count[row.column(q) - first];
-        }
-        // A counting sort by frequency, in which everything above the cap is equally hot.
-        constexpr std::int32_t cap = 1 << 16;
-        std::vector<std::int32_t> place(cap + 2, 0);
-        const auto slot = [&](std::int32_t frequency) { return static_cast<std::size_t>(cap - std::min(frequency, cap)); };
-        for (const std::int32_t frequency : count) ++place[slot(frequency) + 1];
-        for (std::size_t i = 1; i < place.size(); ++i) place[i] += place[i - 1];
-        for (std::size_t column = 0; column < count.size(); ++column) position_[column] = place[slot(count[column])]++;
-        for (std::size_t i = 0; i < rows.n_rows; ++i) {
-            control.check();
-            const auto row = rows[i];
-            std::int32_t* to = renumbered + (row.columns - rows.columns);
-            for (std::size_t q = 0; q < row.size; ++q) to[q] = position_[row.column(q) - first];
-        }
-    }
-
-    std::size_t first() const { return first_; }
-    std::size_t last() const { return last_; }
-    std::size_t size() const { return last_ - first_; }
-    // Where a column of the range has its weights.
-    std::size_t position(std::size_t column) const {
-        return position_.empty() ? column - first_ : static_cast<std::size_t>(position_[column - first_]);
-    }
-
-  private:
-    std::size_t first_ = 0, last_ = 0;
-    std::vector<std::int32_t> position_;
-};
+// The place of each column when they are sorted by falling frequency, equal ones in their order. A counting sort, to which
+// everything above a cap is equally frequent.
+inline std::vector<std::int32_t> places_by_frequency(const std::vector<std::uint32_t>& counts) {
+    constexpr std::uint32_t cap = 1 << 16;
+    std::vector<std::int32_t> next(cap + 2, 0), places(counts.size());
+    const auto slot = [&](std::uint32_t count) { return static_cast<std::size_t>(cap - std::min(count, cap)); };
+    for (const std::uint32_t count : counts) ++next[slot(count) + 1];
+    for (std::size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+    for (std::size_t column = 0; column < counts.size(); ++column) places[column] = next[slot(counts[column])]++;
+    return places;
+}
 
 }  // namespace rankplane

@@ -1,7 +1,7 @@
 // Which loops serve which width. Included once per instruction set right after sweep_lanes.hpp, in the same region.
 
 template <class T, std::size_t Width, class Rows> LaneLoops<T, Rows> loops_of_width() {
-    return {sweep<T, Width, false, Rows>, sweep<T, Width, true, Rows>, add_scores<T, Width, Rows>, certify<T, Width, Rows>};
+    return {sweep<T, Width, Rows>, add_scores<T, Width, Rows>, certify<T, Width, Rows>};
 }
 
 template <class T, class Rows> LaneLoops<T, Rows> loops(std::size_t width) {

@@ -1,19 +1,19 @@
-// The outer loop: sweeps until every lane has converged.
-//
-// A lane stops when the violations of one full sweep add up to at most `tol` times those of its first sweep. Rows that look settled
-// at a bound are shrunk away, lane by lane; when a lane converges on what is left, all its rows come back, and only a sweep over
-// all of them can end it.
+// The outer loop: sweeps until every lane has converged (judge.hpp).
 //
 // Every sweep visits the rows in a new random order. (A random order of chunks of neighbouring rows would read X from memory in
 // longer runs and sweep faster, but the rows of a chunk then settle among themselves: after the same number of sweeps the duality
 // gap was five times larger.)
 //
-// Threads. More than 32 lanes make several blocks, which share nothing but X and are solved side by side. A single block is solved
-// by a team: each member holds a range of the columns, with their weights, and all of them walk through the rows together, adding
-// up their parts of each score (see Exchange). Members hold their own copies of everything else and take the same decisions from
-// the same numbers, so there are no locks, and the result depends on the number of members only. What would be natural, threads on
-// different rows of one shared W, was slower than one thread: a column's cache line then travels to and fro with every row that
-// touches it.
+// Threads. More than 32 lanes make several blocks, which share nothing but X and are solved side by side while they keep all
+// threads busy. Otherwise a team solves one block after the other: the columns are dealt out in parts, each with its weights to one
+// thread, and all threads go through the rows together, batch by batch (see sweep_lanes.hpp), with two meetings for each. The
+// rows of a batch do not see each other's steps but for the offsets; batch.hpp says how many may be scored at once, and watch.hpp
+// makes it fewer where their steps get into each other's way. All sums are formed part by part, and each number is written by one
+// thread: there are no locks, and the result depends on the number of parts, which is the number of threads asked for, but not on
+// how many threads there really are, nor on their timing.
+//
+// What would be natural, threads on different rows of one shared W, was slower than one thread: a column's cache line then travels
+// to and fro with every row that touches it.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
+#include <limits>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,48 +32,53 @@
 #include "common/parallel.hpp"
 #include "common/random.hpp"
 #include "common/rows.hpp"
+#include "common/team.hpp"
 #include "isa/isa.hpp"
 #include "linear/block.hpp"
 #include "linear/certificate.hpp"
+#include "linear/judge.hpp"
+#include "linear/norms.hpp"
 #include "linear/parts.hpp"
+#include "linear/shuffle.hpp"
 #include "linear/sweep.hpp"
+#include "linear/watch.hpp"
 
 namespace rankplane {
 
 template <class T, class Rows> class Solver {
   public:
     // X, its parts and the arrays of visits and rows are borrowed: they must outlive the solver. A visit is a row, or with twice as
-    // many visits as rows, one of the two halves that a row is split into.
-    Solver(const std::vector<Part<Rows>>& parts, const Visits& visits, const T* row_weights, std::size_t n_lanes,
-           std::size_t n_cuts, const Options& options, Isa isa, Control& control)
+    // many visits as rows, one of the two halves that a row is split into. `batch` is how many rows may be scored at once.
+    Solver(const Parts<Rows>& parts, const Visits& visits, const T* row_weights, std::size_t n_lanes, std::size_t n_cuts,
+           const Options& options, std::size_t batch, Isa isa, Control& control)
         : parts_(parts),
           visits_(visits),
           row_weights_(row_weights),
           n_lanes_(n_lanes),
           n_cuts_(n_cuts),
           options_(options),
+          batch_(batch),
           isa_(isa),
-          square_norms_(parts_.front().rows.n_rows) {
-        measure_rows(control);
-        const std::size_t block_size = lanes_per_block(n_lanes, options.n_threads);
+          square_norms_(parts_.whole.n_rows, false) {
+        mean_square_norm_ = measure_rows(parts_, options.n_threads, square_norms_, control);
+        const std::size_t block_size = lanes_per_block(n_lanes, n_parts() > 1 ? 1 : options.n_threads, options.coupling.size);
         for (std::size_t first = 0; first < n_lanes; first += block_size) {
             std::vector<std::size_t> lanes;
             for (std::size_t lane = first; lane < std::min(n_lanes, first + block_size); ++lane) lanes.push_back(lane);
-            for (const Part<Rows>& part : parts_) {
-                members_.emplace_back();
-                members_.back().part = &part;
-                members_.back().blocks.emplace_back(lanes, part.order.size(), n_cuts, visits);
-            }
+            groups_.emplace_back();
+            groups_.back().batch = batch_;
+            groups_.back().blocks.emplace_back(lanes, parts_.whole.n_columns, n_cuts, visits, options.coupling);
         }
     }
     Solver(const Solver&) = delete;
     Solver& operator=(const Solver&) = delete;
 
     // Full blocks where they keep all threads busy, else half as large. A pass costs by the cache lines of a block's row, so blocks
-    // that fill them are the cheapest.
-    static std::size_t lanes_per_block(std::size_t n_lanes, std::size_t n_threads) {
+    // that fill them are the cheapest. Groups of coupled lanes stay together.
+    static std::size_t lanes_per_block(std::size_t n_lanes, std::size_t n_threads, std::size_t group) {
         const bool is_single = n_lanes <= max_width;
-        return is_single || n_lanes >= n_threads * max_width ? max_width : max_width / 2;
+        const std::size_t most = is_single || n_lanes >= n_threads * max_width ? max_width : std::max(max_width / 2, group);
+        return group == 0 ? most : most / group * group;
     }
 
     // Solves for the demands of a table, from where the last run ended; lanes marked frozen are left as they are. The first
@@ -82,93 +86,78 @@ template <class T, class Rows> class Solver {
     void run(const Table& table, const std::vector<bool>& frozen, std::size_t n_certified, Control& control) {
         if (options_.free_offsets) options_.rho = mean_square_norm_;
         results_.assign(n_lanes_, LaneResult());
-        for (Member& member : members_) {
-            member.n_rows_done = 0;
-            for (Block<T>& block : member.blocks) block.load(table, visits_, frozen);
-        }
-        const std::size_t team_size = parts_.size();
-        const std::size_t slot_bytes = sizeof(std::uint64_t) + max_width * sizeof(double);
-        const std::size_t aligned_slot = (slot_bytes + 127) / 128 * 128;
-        Buffer<char> slots(team_size > 1 ? team_size * Exchange::ring * aligned_slot : 0);
         std::mutex report_mutex;
-        parallel_for(members_.size(), team_size > 1 ? team_size : options_.n_threads, control, [&](std::size_t m) {
-            Member& member = members_[m];
-            Exchange exchange;
-            exchange.slots = slots.data();
-            exchange.slot_bytes = aligned_slot;
-            exchange.n_members = team_size;
-            exchange.member = m % team_size;
-            exchange.delay = first_delay();
-            exchange.n_rows_done = &member.n_rows_done;
-            exchange.stop = control.stop_flag();
-            exchange.yield = [] { std::this_thread::yield(); };
-            try {
-                for (std::size_t b = 0; b < member.blocks.size() && !control.should_stop(); ++b) {
-                    solve(member, b, exchange, control, report_mutex);
+        if (n_parts() == 1) {
+            parallel_for(groups_.size(), options_.n_threads, control, [&](std::size_t g) {
+                for (Block<T>& block : groups_[g].blocks) block.load(table, visits_, frozen);
+                Team alone(1, control);
+                Seat seat(alone, 0);
+                solve_blocks(groups_[g], seat, report_mutex, control);
+            });
+        } else {
+            const std::size_t n_members = std::min(n_parts(), usable_processors());
+            Team team(n_members, control);
+            parallel_for(n_members, n_members, control, [&](std::size_t member) {
+                Seat seat(team, member);
+                try {
+                    for (Group& group : groups_) {
+                        if (member == 0) {
+                            for (Block<T>& block : group.blocks) block.load(table, visits_, frozen);
+                        }
+                        if (!seat.meet() || !solve_blocks(group, seat, report_mutex, control)) break;
+                    }
+                } catch (...) {
+                    control.request_stop();  // or the others would wait for this member for ever
+                    throw;
                 }
-                if (!control.should_stop()) certify_first(member, n_certified, exchange, control);
-            } catch (...) {
-                control.request_stop();  // or the others would wait for this member for ever
-                throw;
-            }
-        });
+            });
+        }
         control.check();
-        conclude(n_certified);
+        certificate_ = Certificate(n_certified);
+        certificate_.positive.assign(n_cuts_ * n_certified, 0.0);
+        certificate_.negative.assign(n_cuts_ * n_certified, 0.0);
+        for_blocks([&](Block<T>& block) { conclude(block, n_certified, control); });
     }
 
     // A first guess for bounds that are wider by a factor: each lane's solution, stretched as far as that helps. While all its
     // duals sit at their bounds, they want to follow them all the way; once most are free, they want to stay. Between the two, the
     // dual objective along the ray is a parabola. Frozen lanes stay as they are.
     void stretch(double factor, const std::vector<bool>& frozen, Control& control) {
-        const std::size_t team_size = parts_.size();
-        std::vector<std::vector<double>> squares(members_.size(), std::vector<double>(n_lanes_, 0.0));
-        std::vector<double> factors(n_lanes_, 1.0);
-        parallel_for(members_.size(), options_.n_threads, control, [&](std::size_t m) {
-            for (const Block<T>& block : members_[m].blocks) {
-                const std::vector<double> of_block = block.square_weights();
-                for (std::size_t l = 0; l < block.lanes.size(); ++l) squares[m][block.lanes[l]] = of_block[l];
+        for_blocks([&](Block<T>& block) {
+            const std::vector<typename Block<T>::Ray> rays = rays_of(block, factor, control);
+            std::vector<double> factors(block.lanes.size(), 1.0);
+            for (std::size_t l = 0; l < factors.size(); ++l) {
+                const auto [linear, square] = rays[l];
+                if (!frozen[block.lanes[l]] && square > 0) factors[l] = std::clamp(-linear / square, 1.0, factor);
             }
-        });
-        parallel_for(members_.size() / team_size, options_.n_threads, control, [&](std::size_t team) {
-            for (const Block<T>& block : members_[team * team_size].blocks) {
-                const auto rays = block.rays(visits_, row_weights_, square_norms_.size(), options_.rho, factor);
-                for (std::size_t l = 0; l < block.lanes.size(); ++l) {
-                    const std::size_t lane = block.lanes[l];
-                    double square = rays[l].square;
-                    for (std::size_t m = 0; m < team_size; ++m) square += squares[team * team_size + m][lane];
-                    if (!frozen[lane] && square > 0) factors[lane] = std::clamp(-rays[l].linear / square, 1.0, factor);
-                }
-            }
-        });
-        parallel_for(members_.size(), options_.n_threads, control, [&](std::size_t m) {
-            for (Block<T>& block : members_[m].blocks) block.scale(factors);
+            block.scale(factors, options_.n_threads, control);
         });
     }
 
     // Which lanes would change if their bounds were wider.
-    std::vector<bool> touch_bounds() const {
+    std::vector<bool> touch_bounds(Control& control) {
         std::vector<bool> touches(n_lanes_, false);
-        for (const Member& member : members_) {
-            if (member.part != &parts_.front()) continue;  // all members of a team hold the same duals
-            for (const Block<T>& block : member.blocks) {
-                for (std::size_t l = 0; l < block.lanes.size(); ++l) {
-                    touches[block.lanes[l]] = block.touches_bound(l, visits_, row_weights_, square_norms_.size());
-                }
-            }
-        }
+        for_blocks([&](Block<T>& block) {
+            std::atomic<std::uint32_t> found{0};
+            for_visits(control, [&](std::size_t, std::size_t first, std::size_t last) {
+                found |= block.touch_bounds(visits_, row_weights_, square_norms_.size(), first, last);
+            });
+            found = block.with_groups(found);
+            for (std::size_t l = 0; l < block.lanes.size(); ++l) touches[block.lanes[l]] = (found >> l & 1) != 0;
+        });
         return touches;
     }
 
-    // w . x of some rows on some neighbouring lanes, without offsets: [pick][lane].
+    // w . x of some rows on some neighbouring lanes, without offsets: [pick][lane]. Of coupled lanes, as for their weights, this is
+    // what each has gathered itself.
     void score(const std::uint32_t* picks, std::size_t n_picks, std::size_t first_lane, std::size_t n_wanted, T* scores,
                Control& control) const {
         constexpr std::size_t rows_per_job = 1024;
-        std::fill(scores, scores + n_picks * n_wanted, T(0));
         parallel_for((n_picks + rows_per_job - 1) / rows_per_job, options_.n_threads, control, [&](std::size_t job) {
             const std::size_t first = job * rows_per_job, n_here = std::min(n_picks - first, rows_per_job);
             std::vector<T> part(rows_per_job * max_width);
-            for (const Member& member : members_) {
-                for (const Block<T>& block : member.blocks) {
+            for (const Group& group : groups_) {
+                for (const Block<T>& block : group.blocks) {
                     std::vector<std::pair<std::size_t, std::size_t>> moves;  // a lane's place in the block, and in the scores
                     for (std::size_t l = 0; l < block.lanes.size(); ++l) {
                         const std::size_t to = block.lanes[l] - first_lane;  // wraps round below the first
@@ -176,10 +165,9 @@ template <class T, class Rows> class Solver {
                     }
                     if (moves.empty()) continue;
                     std::fill(part.begin(), part.end(), T(0));
-                    lane_loops<T, Rows>(isa_, block.width)
-                        .add_scores(block.weights.data(), member.part->rows, picks + first, n_here, part.data());
+                    loops_of(block).add_scores(block.weights.data(), parts_.whole, picks + first, n_here, part.data());
                     for (std::size_t i = 0; i < n_here; ++i) {
-                        for (const auto& [l, to] : moves) scores[(first + i) * n_wanted + to] += part[i * block.width + l];
+                        for (const auto& [l, to] : moves) scores[(first + i) * n_wanted + to] = part[i * block.width + l];
                     }
                 }
             }
@@ -191,203 +179,214 @@ template <class T, class Rows> class Solver {
 
     // Frees what only a further run would need: a caller that copies the weights out then holds no more than it did while solving.
     void release_duals() {
-        for (Member& member : members_) {
-            for (Block<T>& block : member.blocks) {
-                block.duals = Buffer<T>();
-                block.bits = Buffer<std::uint8_t>();
-            }
-        }
+        for_blocks([](Block<T>& block) {
+            block.duals = Buffer<T>();
+            block.bits = Buffer<std::uint8_t>();
+            block.order = Buffer<std::uint32_t>();
+            block.active = Buffer<std::uint32_t>();
+        });
     }
 
     // The first n_wanted lanes: [column][lane] in the caller's numbering of the columns.
-    void copy_weights(T* weights, std::size_t n_wanted) const {
-        for (const Member& member : members_) {
-            const ColumnOrder& order = member.part->order;
-            for (const Block<T>& block : member.blocks) {
-                for (std::size_t column = order.first(); column < order.last(); ++column) {
-                    const T* from = block.weights.data() + order.position(column) * block.width;
+    void copy_weights(T* weights, std::size_t n_wanted, Control& control) {
+        for_blocks([&](Block<T>& block) {
+            for_rows(parts_.whole.n_columns, options_.n_threads, control, [&](std::size_t first, std::size_t last) {
+                for (std::size_t column = first; column < last; ++column) {
+                    const T* from = block.weights.data() + parts_.place(column) * block.width;
                     for (std::size_t l = 0; l < block.lanes.size() && block.lanes[l] < n_wanted; ++l) {
                         weights[column * n_wanted + block.lanes[l]] = from[l];
                     }
                 }
-            }
-        }
+            });
+        });
     }
 
     // offsets: [cut][lane].
     void copy_offsets(T* offsets) const {
-        for (const Member& member : members_) {
-            for (const Block<T>& block : member.blocks) block.copy_offsets(offsets, n_lanes_);
+        for (const Group& group : groups_) {
+            for (const Block<T>& block : group.blocks) block.copy_offsets(offsets, n_lanes_);
         }
     }
+
+    // Further runs take at most so many sweeps; none at all only loads the demands and certifies.
+    void limit_sweeps(std::size_t max_sweeps) { options_.max_sweeps = max_sweeps; }
+
+    // Puts all lanes into a state, in the caller's numbering: weights [column][lane], offsets [cut][lane], duals
+    // [visit][cut][lane]. Without duals they are zero. The three need not belong together; whoever holds only some of the rows
+    // brings the weights of all.
+    void start_from(const T* weights, const T* offsets, const T* duals, Control& control) {
+        is_own_start_ = false;
+        for_blocks([&](Block<T>& block) {
+            for_rows(parts_.whole.n_columns, options_.n_threads, control, [&](std::size_t first, std::size_t last) {
+                for (std::size_t column = first; column < last; ++column) {
+                    T* to = block.weights.data() + parts_.place(column) * block.width;
+                    for (std::size_t l = 0; l < block.lanes.size(); ++l) to[l] = weights[column * n_lanes_ + block.lanes[l]];
+                }
+            });
+            block.start_from(offsets, duals, n_lanes_, options_.free_offsets ? mean_square_norm_ : 0.0);
+        });
+    }
+
+    // [visit][cut][lane] of all lanes.
+    void copy_duals(T* duals) {
+        for_blocks([&](Block<T>& block) { block.copy_duals(duals, n_lanes_); });
+    }
+
+    // The sums of the last run's certificate: in each, [lane], or [cut][lane], of the lanes that it certified. They add up over
+    // solvers that hold different rows and the same weights.
+    const Certificate& certificate_sums() const { return certificate_; }
 
   private:
-    static constexpr std::size_t chunk_rows = 512;
-
-    // A thread's share: some lanes on some columns.
-    struct Member {
-        const Part<Rows>* part = nullptr;
+    // Lanes that are swept together, and what one sweep is made with.
+    struct Group {
         std::deque<Block<T>> blocks;  // the running one, then those split off when their lanes had ended
-        std::vector<Certificate> certificates;
-        std::uint64_t n_rows_done = 0;
+        std::size_t batch = 1;        // what one run has learnt of it, the next knows
+        Buffer<T> scores;             // [part][row of a batch][lane]
+        Buffer<char> batch_rows;      // [row of a batch], see sweep.hpp
+        ShuffledVisits visits;
+        BatchWatch watch;
     };
 
-    // What one sweep adds up.
-    struct Tally {
-        std::vector<double> violation_sum;
-        std::vector<T> violation_max;
-        std::uint32_t dropped = 0;
-        std::size_t n_active = 0;
-    };
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-    void measure_rows(Control& control) {
-        constexpr std::size_t rows_per_job = 4096;
-        const std::size_t n_rows = square_norms_.size();
-        std::vector<double> totals((n_rows + rows_per_job - 1) / rows_per_job, 0.0);
-        parallel_for(totals.size(), options_.n_threads, control, [&](std::size_t job) {
-            for (std::size_t i = job * rows_per_job; i < std::min(n_rows, (job + 1) * rows_per_job); ++i) {
-                double square = 0;
-                for (const Part<Rows>& part : parts_) {
-                    const auto row = part.rows[i];
-                    for (std::size_t q = 0; q < row.size; ++q) {
-                        square += static_cast<double>(row.value(q)) * static_cast<double>(row.value(q));
-                    }
-                }
-                square_norms_[i] = static_cast<T>(square);
-                totals[job] += square;
-            }
-        });
-        double total = 0;
-        for (const double part : totals) total += part;
-        mean_square_norm_ = total > 0 ? total / static_cast<double>(n_rows) : 1.0;
-    }
+    std::size_t n_parts() const { return parts_.parts.size(); }
 
-    // How many rows old a score may be, so that a team need not wait for every row. Rows of text hardly overlap and do not notice.
-    // Dense rows do, and are long enough to wait for.
-    static constexpr std::size_t first_delay() { return Rows::is_sparse ? 2 : 0; }
+    LaneLoops<T, Rows> loops_of(const Block<T>& block) const { return lane_loops<T, Rows>(isa_, block.width); }
 
-    void solve(Member& member, std::size_t b, Exchange& exchange, Control& control, std::mutex& report_mutex) {
-        Tally tally;
-        double last_violation = -1;
-        for (Block<T>& block = member.blocks[b]; block.running != 0 && block.n_sweeps < options_.max_sweeps;) {
-            sweep_once(block, member.part->rows, exchange, control, tally);
-            if (control.should_stop()) return;
-            // The price of a delay, should there be one, is that violations grow: then wait for every row.
-            double violation = 0;
-            for (const double lane_violation : tally.violation_sum) violation += lane_violation;
-            if (last_violation >= 0 && violation > last_violation) exchange.delay = 0;
-            last_violation = violation;
-            judge(block, tally);
-            if (control.report && exchange.member == 0) {
-                const std::lock_guard lock(report_mutex);
-                control.report(report_on(block, tally));
-            }
-            if (should_narrow(block)) {
-                Block<T> ended = block.split_ended(member.part->order.size(), visits_);
-                // A deque: blocks stay where they are when one is added.
-                member.blocks.push_back(std::move(ended));
-            }
+    template <class Work> void for_blocks(const Work& work) {
+        for (Group& group : groups_) {
+            for (Block<T>& block : group.blocks) work(block);
         }
     }
 
-    void certify_first(Member& member, std::size_t n_certified, const Exchange& exchange, Control& control) const {
-        member.certificates.clear();
-        for (Block<T>& block : member.blocks) {
-            Certificate& sums = member.certificates.emplace_back();
-            if (block.lanes.front() >= n_certified) continue;
-            sums = certify(state_of(block, exchange), block.width, member.part->rows, visits_.size, options_.free_offsets,
-                           lane_loops<T, Rows>(isa_, block.width).certify, control);
-            sums.square = block.square_weights();
+    // work(job, first, last) for ranges of visits that do not depend on the number of threads.
+    template <class Work> void for_visits(Control& control, const Work& work) const {
+        parallel_for(n_visit_jobs(), options_.n_threads, control,
+                     [&](std::size_t job) { work(job, job * visits_at_once, std::min(visits_.size, (job + 1) * visits_at_once)); });
+    }
+    std::size_t n_visit_jobs() const { return (visits_.size + visits_at_once - 1) / visits_at_once; }
+
+    // Returns false if this member has nothing more to do, or nobody has. Blocks that are split off under way come last, and have
+    // nothing left to solve.
+    bool solve_blocks(Group& group, Seat& seat, std::mutex& report_mutex, Control& control) {
+        Tally<T> tally;
+        for (std::size_t b = 0; b < group.blocks.size(); ++b) {
+            Block<T>& block = group.blocks[b];
+            if (seat.member() == 0) prepare(group, block.width);
+            if (!seat.meet()) return false;
+            while (block.running != 0 && block.n_sweeps < options_.max_sweeps) {
+                if (!sweep_once(group, block, seat, control, tally)) return false;
+                if (seat.member() == 0) conclude_sweep(group, block, tally, report_mutex, control);
+                if (!seat.meet()) return false;
+            }
+        }
+        return true;
+    }
+
+    void prepare(Group& group, std::size_t width) const {
+        const std::size_t n = n_parts();
+        group.scores = Buffer<T>(n * batch_ * width, false);
+        group.batch_rows = Buffer<char>(n > 1 ? batch_ * batch_row_bytes<T>(n_cuts_, width) : 0, false);
+        group.visits = ShuffledVisits(n);
+        group.watch = BatchWatch(n, width);
+    }
+
+    void conclude_sweep(Group& group, Block<T>& block, const Tally<T>& tally, std::mutex& report_mutex, Control& control) {
+        ++block.n_sweeps;
+        const bool begins_again = is_own_start_ && block.n_sweeps < options_.max_sweeps && group.watch.has_run_away(block);
+        group.batch = group.watch.allowed(block, group.batch);
+        group.watch.begin_sweep();
+        judge(block, tally, options_, visits_);
+        if (begins_again) block.begin_again(block.running, visits_);
+        if (control.report) {
+            const std::lock_guard lock(report_mutex);
+            control.report(report_on(block, tally));
+        }
+        if (should_narrow(block)) {
+            Block<T> ended = block.split_ended(parts_.whole.n_columns, visits_);
+            group.watch = BatchWatch(n_parts(), block.width);
+            // A deque: blocks stay where they are when one is added.
+            group.blocks.push_back(std::move(ended));
         }
     }
 
-    SweepState<T> state_of(Block<T>& block, const Exchange& exchange) const {
+    SweepState<T> state_of(Block<T>& block) const {
         SweepState<T> state{};
         state.n_cuts = n_cuts_;
         state.rho = static_cast<T>(options_.rho);
-        state.may_shrink = options_.shrinking;
+        state.n_joined = options_.coupling.n_joined();
+        state.may_shrink = options_.shrinking && state.n_joined == 0;  // a single lane of a group cannot leave a row
+        state.is_plain = !block.has_soft && !block.is_coupled() && state.n_joined == 0;
+        state.coupling = block.is_coupled() ? block.coupling.data() : nullptr;
+        state.own_coupling = block.own_coupling.data();
+        state.turns = block.turns.data();
+        state.n_turns = block.turns.size();
         state.demands = block.demands.data();
         state.table_rows = visits_.table_rows;
         state.row_weights = row_weights_;
         state.square_norms = square_norms_.data();
         state.weights = block.weights.data();
         state.offsets = block.offsets.data();
+        state.pushes = options_.ordered_offsets ? block.pushes.data() : nullptr;
         state.duals = block.duals.data();
         state.bits = block.bits.data();
         state.shrink_beyond = block.shrink_beyond.data();
-        state.exchange = exchange;
         return state;
     }
 
-    void sweep_once(Block<T>& block, const Rows& rows, const Exchange& exchange, Control& control, Tally& tally) const {
-        const LaneLoops<T, Rows> loops = lane_loops<T, Rows>(isa_, block.width);
-        const auto sweep = exchange.n_members > 1 ? loops.sweep_together : loops.sweep;
+    // Returns false if this member has nothing more to do, or nobody has.
+    bool sweep_once(Group& group, Block<T>& block, Seat& seat, Control& control, Tally<T>& tally) const {
+        if (!group.visits.shuffle(block, mix(options_.seed, (block.n_runs - 1) << 32 | block.n_sweeps), group.batch, seat))
+            return false;
+        const LaneLoops<T, Rows> loops = loops_of(block);
         tally.violation_sum.assign(block.width, 0.0);
         tally.violation_max.assign(block.width, T(0));
         tally.dropped = 0;
-        tally.n_active = 0;
-        std::vector<T> chunk_sum(block.width);
-        SweepState<T> state = state_of(block, exchange);
+        tally.n_active = group.visits.n_active();
+        std::vector<T> chunk_sum(block.width), offsets(block.offsets.data(), block.offsets.data() + block.offsets.size());
+        Buffer<T> steps(group.batch * block.width, false);
+        SweepState<T> state = state_of(block);
+        state.offsets = offsets.data();
+        state.steps = steps.data();
+        state.batch = group.batch;
+        state.n_parts = n_parts();
+        state.member = seat.member();
+        state.scores = group.scores.data();
+        state.batch_rows = group.batch_rows.data();
+        state.meet = [](void* at) { return static_cast<Seat*>(at)->meet(); };
+        state.seat = &seat;
         state.violation_sum = chunk_sum.data();
         state.violation_max = tally.violation_max.data();
         state.dropped = &tally.dropped;
+        state.check_every = group.batch > 1 ? BatchWatch::check_every(block.n_sweeps) : 0;
+        state.changes = group.watch.changes();
+        state.own_changes = group.watch.own_changes();
 
-        Random random(mix(options_.seed, (block.n_runs - 1) << 32 | block.n_sweeps));
-        shuffle(block.order.data(), block.order.size(), random);
-        std::uint32_t visits[chunk_rows];
-        for (std::size_t first = 0; first < visits_.size && !control.should_stop(); first += chunk_rows) {
-            const std::size_t n_active = block.active_visits(first, std::min(visits_.size, first + chunk_rows), visits);
-            tally.n_active += n_active;
-            // Sums over a chunk are short enough for T; over a sweep they are not.
+        // Sums over a chunk are short enough for T; over a sweep they are not.
+        const std::vector<std::uint32_t>& ends = group.visits.ends();
+        const std::size_t n_batches = ends.size(), chunk = std::max<std::size_t>(n_parts() > 1 ? 8 : 1, 512 / group.batch);
+        std::size_t first_visit = 0;
+        for (std::size_t first = 0; first < n_batches; first += chunk) {
+            if (control.should_stop()) return false;
             std::fill(chunk_sum.begin(), chunk_sum.end(), T(0));
-            sweep(state, rows, visits, n_active);
+            state.n_members = seat.n_members();
+            state.first_visit = first_visit;
+            state.first_batch = first;
+            loops.sweep(state, parts_.parts.data(), block.active.data(), ends.data() + first, std::min(chunk, n_batches - first));
+            first_visit = ends[std::min(first + chunk, n_batches) - 1];
             for (std::size_t l = 0; l < block.width; ++l) tally.violation_sum[l] += static_cast<double>(chunk_sum[l]);
+            if (n_parts() == 1) continue;
+            seat.watch();
+            if (!seat.meet() || seat.is_dismissed()) return false;
         }
-        ++block.n_sweeps;
+        if (control.should_stop()) return false;
+        tally.pool(block);
+        if (n_parts() > 1 && !seat.meet()) return false;
+        if (seat.member() == 0) std::copy(offsets.begin(), offsets.end(), block.offsets.data());
+        return true;
     }
 
-    // After a sweep: which lanes have converged, which get their rows back.
-    void judge(Block<T>& block, const Tally& tally) const {
-        std::uint32_t converged = 0;
-        for (std::size_t l = 0; l < block.width; ++l) {
-            if (!block.is_running(l)) continue;
-            if (block.first_violation[l] < 0) block.first_violation[l] = tally.violation_sum[l];
-            block.violation[l] = tally.violation_sum[l];
-            ++block.lane_sweeps[l];
-            ++block.sweeps_since_recentred[l];
-            const T largest = tally.violation_max[l];
-            block.shrink_beyond[l] = largest > 0 ? largest : std::numeric_limits<T>::infinity();
-            if (block.violation[l] <= options_.tol * block.first_violation[l]) converged |= 1u << l;
-        }
-        // Rows shrunk during this sweep were part of it; rows shrunk before were not.
-        const std::uint32_t incomplete = converged & block.has_shrunk;
-        block.has_shrunk |= tally.dropped;
-        std::uint32_t ended = converged & ~incomplete;
-        if (options_.free_offsets) ended = settled_offsets(block, ended);
-        if (incomplete != 0) block.activate(incomplete, visits_);
-        if (ended != 0) block.retire(ended);
-    }
-
-    // A lane with free offsets has ended when moving them no longer upsets it, that is when the first sweep after the move
-    // converges at once, and the constraint on its duals holds: while all its rows sit at their bounds a move upsets nobody,
-    // however far the offset still has to go. Moves the offsets of the others among these lanes.
-    std::uint32_t settled_offsets(Block<T>& block, std::uint32_t lanes) const {
-        std::uint32_t settled = 0, moved = 0;
-        for (std::size_t l = 0; l < block.width; ++l) {
-            if ((lanes >> l & 1) == 0) continue;
-            const bool is_calm = block.sweeps_since_recentred[l] == 1 && block.lane_sweeps[l] > 1;
-            if (is_calm && block.is_balanced(l, visits_, options_.tol)) {
-                settled |= 1u << l;
-            } else {
-                block.recentre(l);
-                moved |= 1u << l;
-            }
-        }
-        if (moved != 0) block.activate(moved, visits_);
-        return settled;
-    }
-
-    Report report_on(const Block<T>& block, const Tally& tally) const {
+    Report report_on(const Block<T>& block, const Tally<T>& tally) const {
         Report report;
         report.sweep = block.n_sweeps;
         report.n_active_rows = tally.n_active;
@@ -402,44 +401,97 @@ template <class T, class Rows> class Solver {
         return n_running > 0 && block.n_sweeps >= 16 && 2 * width_for(n_running) <= block.width;
     }
 
-    // Puts the certificates of all members together: the weights of a lane lie with all of them.
-    void conclude(std::size_t n_certified) {
-        for (const Member& member : members_) {
-            const bool is_first = member.part == &parts_.front();
-            for (std::size_t b = 0; b < member.blocks.size(); ++b) {
-                const Block<T>& block = member.blocks[b];
-                for (std::size_t l = 0; l < block.lanes.size(); ++l) {
-                    LaneResult& result = results_[block.lanes[l]];
-                    if (is_first) {
-                        result.n_sweeps = block.lane_sweeps[l];
-                        result.has_converged = !block.is_running(l);
-                        result.violation = block.relative_violation(l);
-                    }
-                    if (block.lanes[l] >= n_certified) continue;
-                    const Certificate& sums = member.certificates[b];
-                    if (!is_first) {
-                        result.dual_objective -= 0.5 * sums.square[l];
-                        continue;
-                    }
-                    result.violation = block.first_violation[l] > 0 ? sums.violation[l] / block.first_violation[l] : 0.0;
-                    result.n_support = static_cast<std::size_t>(sums.support[l]);
-                    result.gap = sums.duality_gap(l);
-                    result.dual_objective += sums.dual_objective(l);
-                }
+    std::vector<typename Block<T>::Ray> rays_of(const Block<T>& block, double price, Control& control) const {
+        using Rays = std::vector<typename Block<T>::Ray>;
+        std::vector<Rays> by_job(n_visit_jobs(), Rays(block.width));
+        for_visits(control, [&](std::size_t job, std::size_t first, std::size_t last) {
+            block.add_rays(visits_, row_weights_, square_norms_.size(), price, first, last, by_job[job]);
+        });
+        Rays rays(block.width);
+        for (const Rays& part : by_job) {
+            for (std::size_t l = 0; l < block.width; ++l) {
+                rays[l].linear += part[l].linear;
+                rays[l].square += part[l].square;
+            }
+        }
+        const std::vector<double> squares = square_weights(block, control);
+        for (std::size_t l = 0; l < block.width; ++l) rays[l].square += squares[l] + block.offset_square(l, options_.rho);
+        block.add_up(rays);
+        return rays;
+    }
+
+    std::vector<double> square_weights(const Block<T>& block, Control& control) const {
+        const std::size_t n_columns = parts_.whole.n_columns;
+        std::vector<std::vector<double>> by_job((n_columns + rows_at_once - 1) / rows_at_once);
+        for_rows(n_columns, options_.n_threads, control, [&](std::size_t first, std::size_t last) {
+            std::vector<double>& part = by_job[first / rows_at_once];
+            part.assign(block.width, 0.0);
+            block.add_square_weights(first, last, part);
+        });
+        std::vector<double> squares(block.width, 0.0);
+        for (const std::vector<double>& part : by_job) {
+            for (std::size_t l = 0; l < block.width; ++l) squares[l] += part[l];
+        }
+        return squares;
+    }
+
+    // The results of a block's lanes, with a certificate if any of them is to have one.
+    void conclude(Block<T>& block, std::size_t n_certified, Control& control) {
+        Certificate sums(block.width);
+        if (block.lanes.front() < n_certified) {
+            sums = certify(state_of(block), block.width, parts_.whole, visits_.size, options_.free_offsets, loops_of(block).certify,
+                           options_.n_threads, control);
+            sums.square = square_weights(block, control);
+        }
+        std::vector<double> violation = sums.violation;
+        block.add_up(violation);
+        // One gap for joined lanes, of which each has its share.
+        std::vector<double> gap(block.width), dual_objective(block.width);
+        for (std::size_t l = 0; l < block.width; ++l) {
+            gap[l] = sums.duality_gap(l);
+            dual_objective[l] = sums.dual_objective(l);
+        }
+        if (const std::size_t n_joined = options_.coupling.n_joined(); n_joined > 0) {
+            for (std::vector<double>* values : {&gap, &dual_objective}) {
+                block.add_up(*values);
+                for (double& value : *values) value /= static_cast<double>(n_joined);
+            }
+        }
+        for (std::size_t l = 0; l < block.lanes.size(); ++l) {
+            LaneResult& result = results_[block.lanes[l]];
+            result.n_sweeps = block.lane_sweeps[l];
+            result.has_converged = !block.is_running(l);
+            result.violation = block.relative_violation(l);
+            if (block.lanes[l] >= n_certified) continue;
+            result.violation = block.first_violation[l] > 0 ? violation[l] / block.first_violation[l] : 0.0;
+            result.n_support = static_cast<std::size_t>(sums.support[l]);
+            result.gap = gap[l];
+            result.dual_objective = dual_objective[l];
+            const std::size_t lane = block.lanes[l];
+            certificate_.gap[lane] = sums.gap[l];
+            certificate_.dual[lane] = sums.dual[l];
+            certificate_.violation[lane] = sums.violation[l];
+            certificate_.support[lane] = sums.support[l];
+            for (std::size_t cut = 0; cut < n_cuts_; ++cut) {
+                certificate_.positive[cut * n_certified + lane] = sums.positive[cut * block.width + l];
+                certificate_.negative[cut * n_certified + lane] = sums.negative[cut * block.width + l];
             }
         }
     }
 
-    const std::vector<Part<Rows>>& parts_;
+    const Parts<Rows>& parts_;
     Visits visits_;
     const T* row_weights_;
     std::size_t n_lanes_, n_cuts_;
     Options options_;
+    std::size_t batch_;
+    bool is_own_start_ = true;  // or else the weights belong to rows of others too, and cannot be found again
     Isa isa_;
     Buffer<T> square_norms_;
     double mean_square_norm_ = 1.0;
-    std::deque<Member> members_;
+    std::deque<Group> groups_;
     std::vector<LaneResult> results_;
+    Certificate certificate_;
 };
 
 }  // namespace rankplane
