@@ -1,5 +1,5 @@
-// Columns without a vocabulary: an n-gram goes to the column that a hash of its text names. The hash is MurmurHash3 (32 bits,
-// seed 0) and the column its absolute value modulo the number of columns, as in scikit-learn's HashingVectorizer.
+// Columns without a vocabulary: the column of an n-gram is a hash of its text. The hash is MurmurHash3 (32 bits, seed 0) and the
+// column its absolute value modulo the number of columns, as in scikit-learn's HashingVectorizer.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline std::uint32_t murmur3(const char* text, std::size_t size) {
 // The columns of a document's n-grams of min_n to max_n terms.
 class HashedColumns {
   public:
-    HashedColumns(const Interner& terms, std::size_t min_n, std::size_t max_n, unsigned n_bits)
+    HashedColumns(const std::vector<std::string_view>& terms, std::size_t min_n, std::size_t max_n, unsigned n_bits)
         : terms_(&terms), min_n_(min_n), max_n_(max_n), n_bits_(n_bits) {}
     std::size_t n_columns() const { return std::size_t{1} << n_bits_; }
 
@@ -58,6 +58,8 @@ class HashedColumns {
         }
     }
 
+    std::uint32_t of_term(std::uint32_t id) const { return id < terms_->size() ? column_of((*terms_)[id]) : none; }
+
   private:
     std::uint32_t column_of(std::string_view text) const {
         const std::uint32_t hash = murmur3(text.data(), text.size());
@@ -65,7 +67,7 @@ class HashedColumns {
         return size & static_cast<std::uint32_t>(n_columns() - 1);
     }
 
-    const Interner* terms_;
+    const std::vector<std::string_view>* terms_;
     std::size_t min_n_, max_n_;
     unsigned n_bits_;
     std::string joined_;

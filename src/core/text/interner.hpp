@@ -1,16 +1,20 @@
 // Strings to numbers: the n-th distinct string gets the number n.
 //
-// The table holds 16 bytes per slot, and a string of up to 8 bytes, nearly every word, lies in its slot: one cache line decides.
-// A longer one leaves 64 bits of hash there and is compared in full where it is kept, so no collision can change an answer.
+// The table has 16 bytes per slot, and strings of up to 8 bytes, nearly all words, are stored in their slot: a lookup reads one
+// cache line. For a longer one the slot has a hash of 64 bits, and the string itself is compared too, so collisions are harmless.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
+#include "common/control.hpp"
 #include "common/memory.hpp"
+#include "common/sharing.hpp"
 
 namespace rankplane::text {
 
@@ -25,7 +29,7 @@ inline std::uint64_t mix(std::uint64_t x) {
 
 class Interner {
   public:
-    // What the table knows a string by.
+    // The key of a string in the table.
     struct Key {
         std::uint64_t bits;  // the bytes themselves, or a hash of more than 8
         std::uint64_t hash;
@@ -35,7 +39,7 @@ class Interner {
     static Key key_of(const char* text, std::size_t size) {
         if (size <= 8) {
             std::uint64_t bits = 0;
-            if (size > 0) std::memcpy(&bits, text, size);  // an empty string may lie nowhere
+            if (size > 0) std::memcpy(&bits, text, size);  // text may be null for an empty string
             return short_key(bits, size);
         }
         return long_key(text, size);
@@ -57,19 +61,6 @@ class Interner {
         return short_key(bits, size);
     }
 
-    Interner(Interner&&) = default;
-    Interner& operator=(Interner&&) = default;
-    Interner copy() const {
-        Interner other;
-        other.slots_ = Buffer<Slot>(slots_.size());
-        std::memcpy(other.slots_.data(), slots_.data(), slots_.size() * sizeof(Slot));
-        other.mask_ = mask_;
-        other.starts_ = starts_;
-        other.bytes_ = bytes_;
-        other.n_indexed_ = n_indexed_;
-        return other;
-    }
-
     Interner() : slots_(first_n_slots), mask_(first_n_slots - 1) { starts_.push_back(0); }
 
     std::size_t size() const { return starts_.size() - 1; }
@@ -83,10 +74,19 @@ class Interner {
         if (n_slots > slots_.size()) resize(n_slots);
     }
 
-    // Adds a string that is known to be new. It is not found until `index` is called.
-    void append(std::string_view string) {
-        bytes_.insert(bytes_.end(), string.begin(), string.end());
-        starts_.push_back(bytes_.size());
+    // Adds the strings get(i), i < n, which are known to be new. They are not found until `index` is called.
+    template <class Get> void append_all(std::size_t n, std::size_t n_threads, Control& control, const Get& get) {
+        const std::size_t n_before = size();
+        starts_.resize(n_before + n + 1);
+        std::size_t* const starts = starts_.data() + n_before;
+        parallel_ranges(n, n_threads, control, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) starts[i + 1] = get(i).size();
+        });
+        std::partial_sum(starts, starts + n + 1, starts);
+        bytes_.resize(starts[n]);
+        parallel_ranges(n, n_threads, control, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) std::ranges::copy(get(i), bytes_.data() + starts[i]);
+        });
     }
     void index() {
         if (n_indexed_ == size()) return;
@@ -124,18 +124,13 @@ class Interner {
     }
     std::uint32_t intern(std::string_view string) { return intern(key_of(string.data(), string.size()), string.data()); }
 
-    // ids[i] = number of get(i), for i < n, with slots fetched ahead.
+    // ids[i] = number of get(i), for i < n.
     template <class Get> void intern_all(std::size_t n, std::uint32_t* ids, const Get& get) {
-        constexpr std::size_t ahead = 8;
-        Key keys[ahead];
-        for (std::size_t i = 0; i < n + ahead; ++i) {
-            if (i >= ahead) ids[i - ahead] = intern(keys[i % ahead], get(i - ahead).data());
-            if (i < n) {
-                const std::string_view string = get(i);
-                keys[i % ahead] = key_of(string.data(), string.size());
-                prefetch(keys[i % ahead]);
-            }
-        }
+        with_slots_ahead(n, get, [&](std::size_t i, const Key& key, const char* text) { ids[i] = intern(key, text); });
+    }
+    // The same, or none for those that are not there.
+    template <class Get> void find_all(std::size_t n, std::uint32_t* ids, const Get& get) const {
+        with_slots_ahead(n, get, [&](std::size_t i, const Key& key, const char* text) { ids[i] = find(key, text); });
     }
 
   private:
@@ -151,6 +146,20 @@ class Interner {
         std::uint32_t size;
         std::uint32_t id_plus_one;  // 0: empty
     };
+
+    // use(i, key, text) of get(i), for i < n, when the slot of the key has had time to be fetched.
+    template <class Get, class Use> void with_slots_ahead(std::size_t n, const Get& get, const Use& use) const {
+        constexpr std::size_t ahead = 8;
+        Key keys[ahead];
+        for (std::size_t i = 0; i < n + ahead; ++i) {
+            if (i >= ahead) use(i - ahead, keys[i % ahead], get(i - ahead).data());
+            if (i < n) {
+                const std::string_view string = get(i);
+                keys[i % ahead] = key_of(string.data(), string.size());
+                prefetch(keys[i % ahead]);
+            }
+        }
+    }
 
     static Key short_key(std::uint64_t bits, std::size_t size) {
         return {bits, mix(bits + size), static_cast<std::uint32_t>(size)};

@@ -1,6 +1,6 @@
-// A document becomes lower-cased UTF-8 with a bit per byte that says whether the byte belongs to a word. Words are then runs
-// of ones, found 64 bytes at a time without a branch per character. ASCII, nearly all of most texts, goes through vector
-// registers; other characters one by one through the table of code points.
+// Turns a document into lower-case UTF-8 with a bit per byte that says whether the byte belongs to a word. Words are then runs of
+// ones, found 64 bytes at a time without a branch per character. ASCII, the bulk of most texts, is processed in vector registers,
+// other characters one by one by the table of code points.
 #pragma once
 
 #include <algorithm>
@@ -125,7 +125,7 @@ class Normalized {
                 std::min<std::size_t>(n_left, static_cast<std::size_t>(std::countr_zero(masks.beyond_ascii)));
             append(masks.word, masks.mark, n_ascii);
             at += n_ascii;
-            // One ASCII character between others, as in Chinese with digits, is not worth a block.
+            // A single ASCII character between others, such as a digit in Chinese, is not worth a block.
             while (at < end && *at >= 0x80) at = append_code_point(piece, at, code_points, marks);
         }
         std::memset(text_.data() + size_, 0, padding);

@@ -1,8 +1,8 @@
 // UTF-8 and the properties of code points that tokenising needs.
 //
-// The properties come from the Python that runs us, so that words and lower case are what its `re` and `str.lower` say they
-// are, whatever version of Unicode that Python knows. One table holds, for a code point c, what c becomes after lower-casing
-// and stripping accents, with the properties of the result beside it: one load per character.
+// The properties come from the running Python, so that words and lower case agree with its `re` and `str.lower`, whatever its
+// version of Unicode. For every code point, one table has the result of lower-casing and stripping accents together with the
+// properties of that result, so that a character costs one load.
 #pragma once
 
 #include <algorithm>
@@ -76,7 +76,7 @@ inline std::uint32_t encode(std::uint32_t c, unsigned char* out) {
     return 4;
 }
 
-// Whether Python would decode these bytes as UTF-8: as above, with surrogates only where it is told to let them pass.
+// Whether Python would decode these bytes as UTF-8; surrogates are allowed only on request.
 inline bool is_utf8(const unsigned char* text, const unsigned char* end, bool passes_surrogates = false) {
     while (text < end) {
         const Decoded next = decode(text, end);
@@ -90,7 +90,7 @@ inline bool is_utf8(const unsigned char* text, const unsigned char* end, bool pa
 // Properties of a code point, as Python passes them in.
 namespace property {
 inline constexpr std::uint8_t word = 1, space = 2;
-// For the final sigma: `cased` leaves out what is ignorable, because the rule skips that first.
+// For the final sigma: `cased` excludes ignorable code points, because the rule skips these first.
 inline constexpr std::uint8_t cased = 4, ignorable = 8;
 }  // namespace property
 
