@@ -44,7 +44,13 @@ def learn(vocabulary, corpus, max_n=2):
 
 
 def rows(vocabulary, corpus, idf=None, is_learned=False):
-    return vocabulary.rows(corpus, sublinear_tf=False, idf=idf, norm="l2", is_learned=is_learned, on_progress=None)
+    options = _core.MatrixOptions(sublinear_tf=False, norm="l2")
+    return _core.tfidf_rows([vocabulary], [corpus], idf=idf, is_learned=is_learned, options=options, on_progress=None)
+
+
+def hashed_rows(corpus, sizes, n_bits):
+    options = _core.MatrixOptions(sublinear_tf=False, norm="")
+    return _core.hashed_rows([corpus], sizes=[sizes], n_bits=n_bits, options=options, on_progress=None)
 
 
 def make_vocabulary(*texts):
@@ -227,12 +233,38 @@ def test_columns_are_chosen_before_they_are_used():
 @pytest.mark.parametrize(("min_n", "max_n", "n_bits"), [(0, 1, 8), (2, 1, 8), (1, 1, 0), (1, 1, 31), (1, 1, 64)])
 def test_hashing_has_limits(min_n, max_n, n_bits):
     with pytest.raises(ValueError, match="must be"):
-        mapped().hashed_rows(min_n=min_n, max_n=max_n, n_bits=n_bits, sublinear_tf=False, norm="", on_progress=None)
+        hashed_rows(mapped(), (min_n, max_n), n_bits)
+
+
+def test_corpora_side_by_side_are_read_together():
+    options = _core.MatrixOptions(sublinear_tf=False, norm="")
+    together = {"idf": None, "is_learned": False, "options": options, "on_progress": None}
+    corpora, vocabularies = [mapped(), mapped(["a"])], [make_vocabulary(), make_vocabulary()]
+    for vocabulary, corpus in zip(vocabularies, corpora, strict=True):
+        vocabulary.apply(corpus, None)
+    with pytest.raises(ValueError, match="must be read together"):
+        _core.tfidf_rows(vocabularies, corpora, **together)
+    for lists in (([], []), (vocabularies, [mapped()])):
+        with pytest.raises(ValueError, match="There must be a"):
+            _core.tfidf_rows(*lists, **together)
+    with pytest.raises(ValueError, match="as many threads and documents"):
+        make_corpus().read_beside([make_corpus(n_threads=2)])
+    corpus = make_corpus()
+    with pytest.raises(ValueError, match="as many threads and documents"):
+        corpus.read_beside([corpus])
+
+
+def test_characters_longer_than_any_text():
+    settings = {"min_length": 1, "marks": "", "n_threads": 1}
+    for analyzer, names in (("char", ["b", "bc", "c"]), ("char_wb", [" ", " b", " bc", " bc ", "b", "bc", "bc ", "c", "c "])):
+        corpus = _core.Corpus(code_points(True, None), analyzer=analyzer, min_n=1, max_n=2**62, **settings)
+        corpus.add(["bc"], "utf-8", "strict", None)
+        assert corpus.tokens() == names
 
 
 def test_ngrams_of_any_length():
     """As many as there are; the room for more is never asked for."""
-    parts = mapped().hashed_rows(min_n=1, max_n=2**62, n_bits=20, sublinear_tf=False, norm="", on_progress=None)
+    parts = hashed_rows(mapped(), (1, 2**62), 20)
     assert parts[0].tolist() == [0, 6, 12]
     vocabulary = _core.Vocabulary()
     learn(vocabulary, mapped(), max_n=2**62)

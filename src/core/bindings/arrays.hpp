@@ -1,4 +1,4 @@
-// What the bindings share: numpy arrays in and out, the GIL, options and results.
+// Shared by the bindings: numpy arrays in and out, checks, and reports of progress.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/watch.hpp"
+#include "bindings/interruptible.hpp"
 #include "common/control.hpp"
 #include "common/memory.hpp"
 #include "common/parallel.hpp"
@@ -69,7 +69,7 @@ void check_rows(std::size_t n_rows, const Vector<std::int32_t>& table_rows, cons
     }
 }
 
-// What a solver multiplies to the sizes of its arrays.
+// Checks the factors of the sizes of a solver's arrays.
 inline void check_sizes(std::size_t n_visits, std::size_t n_columns, std::size_t n_lanes, std::size_t n_cuts) {
     constexpr std::size_t most_demands = std::size_t{1} << 24;  // of a row
     if (n_lanes == 0 || n_cuts == 0) throw std::invalid_argument("There must be at least one lane and one cut.");
@@ -85,7 +85,7 @@ inline void check_factor(double factor, const std::vector<bool>& frozen, std::si
     if (frozen.size() != n_lanes) throw std::invalid_argument("frozen must have one entry per lane.");
 }
 
-// Where solvers stand. What is asked for out of turn would be read from arrays that are not there.
+// The stage of a solver. Calls out of order, which would read arrays that do not exist, are refused.
 enum class Stage { made, loaded, taken };
 
 inline void check_stage(bool is_right) {
@@ -104,11 +104,16 @@ inline Table table_of(const TableArray& table, const Vector<std::int32_t>& table
         const bool is_sound =
             demand[field_lo] <= demand[field_hi] && !std::isnan(demand[field_t]) && demand[field_e] >= 0 && demand[field_d] >= 0;
         if (!is_sound) throw std::invalid_argument("A demand must have lo <= hi, e >= 0, D >= 0 and no NaN.");
+        const bool is_bounded =
+            std::isfinite(demand[field_lo]) && std::isfinite(demand[field_hi]) && demand[field_e] <= 40 && demand[field_d] == 0;
+        if (demand[field_soft] != 0 && !(demand[field_soft] == 1 && is_bounded)) {
+            throw std::invalid_argument("A soft demand must have soft = 1, finite lo and hi, e <= 40 and D = 0.");
+        }
     }
     return {table.data(), table.shape(0), n_cuts, n_lanes};
 }
 
-// Lanes that are not named are not frozen.
+// By default, no lane is frozen.
 inline std::vector<bool> all_lanes(std::vector<bool> frozen, std::size_t n_lanes) {
     frozen.resize(n_lanes, false);
     return frozen;
@@ -136,7 +141,7 @@ inline nb::dict results_of(const std::vector<LaneResult>& results) {
     return columns;
 }
 
-// Runs a solve that can be interrupted, and passes its reports on to Python: the last one, where several come at once.
+// Runs a solve that can be interrupted, and passes its reports on to Python; of several pending reports, only the last.
 template <class Work> void run_watched(const Work& work, Control& control, const nb::object& on_report) {
     std::mutex mutex;
     std::optional<Report> news;

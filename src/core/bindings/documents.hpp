@@ -1,16 +1,22 @@
-// Python documents as bytes: views of UTF-8, without a copy wherever Python or Arrow already holds UTF-8.
+// Python documents as bytes: views of UTF-8, without a copy wherever Python or Arrow already holds UTF-8. They are handed on in
+// batches, so that the copies that are needed take little memory, and are made while other threads work (text/reading.hpp).
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "text/reading.hpp"
 #include "text/unicode.hpp"
 
 namespace rankplane::text {
@@ -38,14 +44,17 @@ class Documents {
   public:
     Documents(const char* encoding, const char* errors)
         : encoding_(encoding), errors_(errors), is_utf8_(std::string_view(encoding) == "utf-8") {}
+    Documents(Documents&&) = default;
+    Documents& operator=(Documents&&) = default;
+    // After an error, on any thread.
+    ~Documents() {
+        if (kept_.empty()) return;
+        const nb::gil_scoped_acquire locked;
+        kept_.clear();
+    }
 
     const std::vector<std::string_view>& views() const { return views_; }
     std::size_t n_bytes() const { return n_bytes_; }
-    void clear() {
-        views_.clear();
-        kept_.clear();
-        n_bytes_ = 0;
-    }
 
     void add(nb::handle document) {
         if (PyUnicode_Check(document.ptr())) {
@@ -57,11 +66,11 @@ class Documents {
         } else {
             throw nb::type_error(("documents must be str, bytes, None or NaN. Got " + type_name(document) + ".").c_str());
         }
-        n_bytes_ += views_.back().size();
+        n_bytes_ += views_.back().size() + document_bytes;
     }
 
-    // For ASCII the view is of the str itself. Asking a str for UTF-8 otherwise makes it keep a copy for as long as it lives;
-    // ours lives as long as this object.
+    // For ASCII the view is of the str itself. For others, PyUnicode_AsUTF8 would keep a copy as long as the str exists; ours is
+    // freed with this object.
     void add_str(nb::handle string) {
         if (is_ascii(string.ptr())) {
             Py_ssize_t size = 0;
@@ -122,6 +131,35 @@ class Documents {
     std::size_t n_bytes_ = 0;
 };
 
+// The documents of a list, for Corpus::read without the GIL.
+class ListSource {
+  public:
+    using Batch = Documents;
+
+    ListSource(const nb::list& documents, const std::string& encoding, const std::string& errors, std::size_t bytes_per_batch)
+        : documents_(documents), encoding_(encoding), errors_(errors), bytes_per_batch_(bytes_per_batch) {}
+
+    void fill(std::vector<Documents>& batches, std::size_t n) {
+        const nb::gil_scoped_acquire locked;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        // The list may change, since other threads run in between.
+        for (std::size_t i = 0; i < n && next_ < nb::len(documents_); ++i) {
+            Documents batch(encoding_.c_str(), errors_.c_str());
+            while (next_ < nb::len(documents_) && batch.n_bytes() < bytes_per_batch_) batch.add(documents_[next_++]);
+            batches.push_back(std::move(batch));
+        }
+    }
+    void release(std::vector<Documents>& batches) {
+        const nb::gil_scoped_acquire locked;
+        batches.clear();
+    }
+
+  private:
+    const nb::list& documents_;
+    const std::string &encoding_, &errors_;
+    std::size_t bytes_per_batch_, next_ = 0;
+};
+
 // The Arrow C data interface: the three structures of its specification, with the fields that we do not read left unnamed.
 struct ArrowSchema {
     const char* format;
@@ -148,7 +186,7 @@ struct ArrowStream {
     void* private_data;
 };
 
-// Ends with its release function called, as the interface asks.
+// Calls the release function at the end, as the interface requires.
 template <class Structure> struct Released : Structure {
     Released() : Structure{} {}
     Released(const Released&) = delete;
@@ -172,27 +210,24 @@ inline ArrowText text_of(const ArrowSchema& schema) {
 // The strings of an array. The interface hands over no length of most buffers; what can be checked is.
 class ArrowStrings {
   public:
-    ArrowStrings(const ArrowArray& array, ArrowText kind) : array_(array), kind_(kind) {
+    ArrowStrings(std::shared_ptr<const ArrowArray> array, ArrowText kind) : array_(std::move(array)), kind_(kind) {
         const bool has_views = kind == ArrowText::view;
-        require(array.length >= 0 && array.offset >= 0 &&
-                array.length <= std::numeric_limits<std::int64_t>::max() - 1 - array.offset);
-        require(array.buffers != nullptr && (has_views ? array.n_buffers >= 3 : array.n_buffers == 3));
-        require(array.length == 0 || array.buffers[1] != nullptr);
-        n_texts_ = has_views ? array.n_buffers - 3 : 0;
+        require(array_->length >= 0 && array_->offset >= 0 &&
+                array_->length <= std::numeric_limits<std::int64_t>::max() - 1 - array_->offset);
+        require(array_->buffers != nullptr && (has_views ? array_->n_buffers >= 3 : array_->n_buffers == 3));
+        require(array_->length == 0 || array_->buffers[1] != nullptr);
+        n_texts_ = has_views ? array_->n_buffers - 3 : 0;
     }
 
-    std::vector<std::string_view> views() const {
-        const auto* const valid = static_cast<const std::uint8_t*>(array_.buffers[0]);
-        const auto is_null = [&](std::int64_t i) { return valid != nullptr && (valid[i / 8] >> (i % 8) & 1) == 0; };
-        std::vector<std::string_view> views;
-        views.reserve(static_cast<std::size_t>(array_.length));
-        for (std::int64_t i = array_.offset; i < array_.offset + array_.length; ++i) {
-            views.push_back(is_null(i)                   ? std::string_view()
-                            : kind_ == ArrowText::narrow ? between<std::int32_t>(i)
-                            : kind_ == ArrowText::wide   ? between<std::int64_t>(i)
-                                                         : view(i));
-        }
-        return views;
+    std::int64_t size() const { return array_->length; }
+    const std::shared_ptr<const ArrowArray>& array() const { return array_; }
+
+    std::string_view operator[](std::int64_t place) const {
+        const std::int64_t i = array_->offset + place;
+        const auto* const valid = static_cast<const std::uint8_t*>(array_->buffers[0]);
+        if (valid != nullptr && (valid[i / 8] >> (i % 8) & 1) == 0) return {};
+        if (kind_ == ArrowText::view) return view(i);
+        return kind_ == ArrowText::narrow ? between<std::int32_t>(i) : between<std::int64_t>(i);
     }
 
   private:
@@ -207,29 +242,75 @@ class ArrowStrings {
     }
 
     template <class Offset> std::string_view between(std::int64_t i) const {
-        const auto* const starts = static_cast<const Offset*>(array_.buffers[1]);
+        const auto* const starts = static_cast<const Offset*>(array_->buffers[1]);
         require(starts[i] >= 0 && starts[i + 1] >= starts[i]);
-        return piece(array_.buffers[2], starts[i], starts[i + 1] - starts[i]);
+        return piece(array_->buffers[2], starts[i], starts[i + 1] - starts[i]);
     }
 
     // Four numbers: size, then up to 12 bytes of text, or a prefix, a buffer and a place in it. The last buffer has the sizes of
     // those between.
     std::string_view view(std::int64_t i) const {
-        const auto* const numbers = static_cast<const std::int32_t*>(array_.buffers[1]) + 4 * i;
+        const auto* const numbers = static_cast<const std::int32_t*>(array_->buffers[1]) + 4 * i;
         if (numbers[0] <= 12) return piece(numbers + 1, 0, numbers[0]);
         require(numbers[2] >= 0 && numbers[2] < n_texts_);
-        const auto* const sizes = static_cast<const std::int64_t*>(array_.buffers[array_.n_buffers - 1]);
+        const auto* const sizes = static_cast<const std::int64_t*>(array_->buffers[array_->n_buffers - 1]);
         require(sizes != nullptr && numbers[0] <= sizes[numbers[2]] - numbers[3]);
-        return piece(array_.buffers[2 + numbers[2]], numbers[3], numbers[0]);
+        return piece(array_->buffers[2 + numbers[2]], numbers[3], numbers[0]);
     }
 
-    const ArrowArray& array_;
+    std::shared_ptr<const ArrowArray> array_;
     ArrowText kind_;
     std::int64_t n_texts_ = 0;
 };
 
-inline std::vector<std::string_view> arrow_views(const ArrowArray& array, ArrowText kind) {
-    return ArrowStrings(array, kind).views();
-}
+// The strings of arrays, for Corpus::read without the GIL. `next` returns one array after another, and nothing at the end.
+class ArrowSource {
+  public:
+    using Next = std::function<std::shared_ptr<const ArrowArray>()>;
+
+    class Batch {
+      public:
+        Batch(std::vector<std::string_view> views, std::shared_ptr<const ArrowArray> array)
+            : views_(std::move(views)), array_(std::move(array)) {}
+        const std::vector<std::string_view>& views() const { return views_; }
+
+      private:
+        std::vector<std::string_view> views_;
+        std::shared_ptr<const ArrowArray> array_;
+    };
+
+    ArrowSource(ArrowText kind, Next next) : kind_(kind), next_(std::move(next)) {}
+
+    void fill(std::vector<Batch>& batches, std::size_t n) {
+        while (batches.size() < n) {
+            if (!strings_ || place_ == strings_->size()) {
+                if (!start_array()) return;
+                continue;
+            }
+            std::vector<std::string_view> views;
+            for (std::size_t n_bytes = 0; place_ < strings_->size() && n_bytes < batch_bytes; ++place_) {
+                views.push_back((*strings_)[place_]);
+                n_bytes += views.back().size() + document_bytes;
+            }
+            batches.emplace_back(std::move(views), strings_->array());
+        }
+    }
+    void release(std::vector<Batch>& batches) { batches.clear(); }
+
+  private:
+    bool start_array() {
+        const nb::gil_scoped_acquire locked;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        strings_.reset();
+        place_ = 0;
+        if (auto array = next_()) strings_.emplace(std::move(array), kind_);
+        return strings_.has_value();
+    }
+
+    ArrowText kind_;
+    Next next_;
+    std::optional<ArrowStrings> strings_;
+    std::int64_t place_ = 0;
+};
 
 }  // namespace rankplane::text

@@ -113,7 +113,7 @@ template <class T, class Index> void bind_products(nb::module_& module) {
                 const RowBounds begins{starts.data(), sizeof(Index) == 8};
                 const SparseRows<T, Index> rows{begins, begins.after(1), indices.data(), values.data(), size, bound};
                 check_starts(starts.data(), starts.shape(0), std::min(indices.shape(0), values.shape(0)));
-                check_columns(rows);
+                run_interruptibly([&](Control& control) { check_columns(rows, 1, control); });
                 return rows;
             };
             const auto columns = view(column_starts, column_rows, column_values, n_rows);

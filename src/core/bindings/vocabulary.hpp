@@ -1,4 +1,4 @@
-// A vocabulary as plain arrays, out and in again.
+// A vocabulary to and from plain arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/watch.hpp"
+#include "bindings/interruptible.hpp"
+#include "common/memory.hpp"
 #include "text/interner.hpp"
 #include "text/pairs.hpp"
 #include "text/unicode.hpp"
@@ -26,13 +27,14 @@ namespace nb = nanobind;
 template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using NumpyVector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
-template <class T> NumpyVector<T> to_numpy(std::vector<T> values) {
-    auto* const kept = new std::vector<T>(std::move(values));
-    const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+template <class T, class Allocator> NumpyVector<T> to_numpy(std::vector<T, Allocator> values) {
+    using Values = std::vector<T, Allocator>;
+    auto* const kept = new Values(std::move(values));
+    const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<Values*>(memory); });
     return NumpyVector<T>(kept->data(), {kept->size()}, owner);
 }
 
-template <class T> std::vector<T> to_vector(const Vector<T>& values) {
+template <class T> Array<T> to_array(const Vector<T>& values) {
     return {values.data(), values.data() + values.shape(0)};
 }
 
@@ -53,7 +55,7 @@ inline nb::tuple state_of(const Vocabulary& vocabulary) {
 
 inline constexpr const char* damaged = "The state of the vocabulary is damaged.";
 
-// As it is: a number that is cast could become another.
+// Without a cast, which could change numbers.
 template <class T> Vector<T> array_in(nb::handle object) {
     Vector<T> array;
     if (!nb::try_cast(object, array, false)) throw std::invalid_argument(damaged);
@@ -110,9 +112,9 @@ inline void restore(Vocabulary* vocabulary, const nb::tuple& state) {
         if (!nb::try_cast(item, parts)) throw std::invalid_argument(damaged);
         check_length(parts);
         Vocabulary::Level level;
-        level.keys = to_vector(array_in<std::uint64_t>(parts[0]));
-        level.n_documents = to_vector(array_in<std::uint32_t>(parts[1]));
-        level.columns = to_vector(array_in<std::uint32_t>(parts[2]));
+        level.keys = to_array(array_in<std::uint64_t>(parts[0]));
+        level.n_documents = to_array(array_in<std::uint32_t>(parts[1]));
+        level.columns = to_array(array_in<std::uint32_t>(parts[2]));
         check_level(level, levels.size(), levels.empty() ? 0 : levels.back().size(), terms.size());
         levels.push_back(std::move(level));
     }

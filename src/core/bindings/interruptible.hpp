@@ -1,4 +1,4 @@
-// Long work that can be watched and interrupted from Python.
+// Long work that reports progress to Python and can be interrupted.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,8 +11,8 @@
 
 namespace rankplane {
 
-// Runs `work` on this thread, without the GIL. As often as `control` looks, a pending Ctrl-C is heard and `look` is called, both
-// with the GIL. Should either raise, the work is stopped, and the error goes on when it has ended.
+// Runs `work` on this thread without the GIL. From time to time it checks for Ctrl-C and calls `look`, both with the GIL. If either
+// raises, the work is stopped, and the error is rethrown when it has ended.
 template <class Work, class Look> void run_interruptibly(Control& control, const Look& look, const Work& work) {
     namespace nb = nanobind;
     std::optional<nb::python_error> raised;
@@ -37,14 +37,14 @@ template <class Work, class Look> void run_interruptibly(Control& control, const
     if (failure) std::rethrow_exception(failure);
 }
 
-// The same for work that has nothing to tell: work(control).
+// The same for work that reports no progress: work(control).
 template <class Work> void run_interruptibly(const Work& work) {
     Control control;
     run_interruptibly(control, [] {}, [&] { work(control); });
 }
 
-// For long loops that hold the GIL: hears Ctrl-C every so many rounds.
-inline void hear_signals(std::size_t round) {
+// For long loops that hold the GIL: checks for Ctrl-C every 65,536 rounds.
+inline void check_signals(std::size_t round) {
     if (round % 0x10000 == 0xFFFF && PyErr_CheckSignals() != 0) throw nanobind::python_error();
 }
 
