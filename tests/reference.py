@@ -1,6 +1,8 @@
 """The solver again, in plain numpy: one lane, one row, one cut at a time. Slow and obvious; the core must agree with it."""
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 
 MASK = (1 << 64) - 1
 
@@ -20,19 +22,38 @@ def next_order(order, seed, n_sweeps):
 
 def step(a, score, offset, demand, weight, square_norm, rho):
     """The exact minimum along one dual variable."""
-    lo, hi, t, e, d = demand
+    lo, hi, t, e, d, soft = demand
+    if soft:
+        return soft_step(a, score + offset - t, (weight * lo, weight * hi, e), square_norm + rho)
     lo, hi, d = lo * weight, hi * weight, d / weight
     curvature = max(square_norm + rho + d, 1e-30)
     u = a - (score + offset + d * a - t) / curvature
     return np.clip(np.sign(u) * max(abs(u) - e / curvature, 0.0), lo, hi)
 
 
-def solve(X, table, table_rows, n_sweeps, *, rho=1.0, weights=None, seed=0):
-    """Weights, offsets and duals after some sweeps without shrinking."""
+def soft_dual(r, demand):
+    """The slope of a soft loss at residual r."""
+    lo, hi, e = demand
+    return (lo + hi) / 2 + (hi - lo) / 2 * (expit(r - e) - expit(-r - e))
+
+
+def soft_step(a, gradient, demand, curvature):
+    """Where the dual is what its residual asks for, by bisection."""
+
+    def excess(step):
+        return a + step - soft_dual(-gradient - curvature * step, demand)
+
+    target = -excess(0.0)
+    return a if target == 0 else a + brentq(excess, *sorted((0.0, target)), xtol=1e-16)
+
+
+def solve(X, table, table_rows, n_sweeps, *, rho=1.0, weights=None, seed=0, coupling=None):
+    """Weights, offsets and duals after some sweeps without shrinking. ``coupling`` mixes the scores of the lanes."""
     X = np.asarray(X, dtype=float)
     n_rows, n_visits = len(X), len(table_rows)
     _, n_cuts, n_lanes, _ = table.shape
     weights = np.ones(n_rows) if weights is None else weights
+    coupling = np.eye(n_lanes) if coupling is None else coupling
     W, b, duals = np.zeros((X.shape[1], n_lanes)), np.zeros((n_cuts, n_lanes)), np.zeros((n_visits, n_cuts, n_lanes))
     order = np.arange(n_visits)
     for sweep in range(n_sweeps):
@@ -42,16 +63,20 @@ def solve(X, table, table_rows, n_sweeps, *, rho=1.0, weights=None, seed=0):
             for lane in range(n_lanes):
                 for cut in range(n_cuts):
                     a, demand = duals[visit, cut, lane], table[table_rows[visit], cut, lane]
-                    new = step(a, X[i] @ W[:, lane], b[cut, lane], demand, weights[i], X[i] @ X[i], rho)
+                    score, square_norm = X[i] @ W @ coupling[lane], coupling[lane, lane] * (X[i] @ X[i])
+                    new = step(a, score, b[cut, lane], demand, weights[i], square_norm, rho)
                     W[:, lane] += (new - a) * X[i]
                     b[cut, lane] += rho * (new - a)
                     duals[visit, cut, lane] = new
-    return W, b, duals
+    return W @ coupling, b, duals
 
 
 def loss(z, demand):
     """What a score costs: the conjugate of the dual's own terms."""
-    lo, hi, t, e, d = demand
+    lo, hi, t, e, d, soft = demand
+    if soft:
+        r = t - z
+        return (lo + hi) / 2 * r + (hi - lo) / 2 * (np.logaddexp(0, r - e) + np.logaddexp(0, -r - e))
     pull = np.sign(t - z) * max(abs(t - z) - e, 0.0)
     if d > 0:
         best = np.clip(pull / d, lo, hi)

@@ -1,7 +1,7 @@
-"""The threads of the linear algebra library under numpy.
+"""The number of threads of the BLAS library that numpy uses.
 
-Where our own threads share the work already, or where matrices are too small to share, its threads only get in the way: they take
-turns on cores that others asked for, wait at full speed, and add up in another order, so that the last bits depend on their number.
+Where our own threads share the work already, or matrices are small, BLAS threads only do harm: they oversubscribe the cores, wait
+in busy loops, and sum in another order, so that the last bits depend on their number.
 """
 
 import threading
@@ -15,14 +15,14 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def libraries() -> list[Any]:
-    """Looking for them takes some milliseconds."""
+    """The loaded BLAS libraries; cached, since finding them takes milliseconds."""
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 def set_threads(counts: list[int | None]) -> None:
-    """The number of threads of each library, for the whole process."""
+    """Set the number of threads of each library, for the whole process."""
     for library, count in zip(libraries(), counts, strict=True):
-        # threadpoolctl lets one thread at a time set the number and ignores all others. Ours take turns, by Limit's lock.
+        # threadpoolctl lets one thread set the number and ignores all others. Limit's lock makes sure that ours take turns.
         release = getattr(library, "clear_controlling_thread", lambda force: None)
         release(force=True)
         library.set_num_threads(count)
@@ -30,10 +30,10 @@ def set_threads(counts: list[int | None]) -> None:
 
 
 class Limit:
-    """One thread for the library while anybody asks for that.
+    """Limits BLAS to one thread while there is any user of the limit.
 
-    The number of its threads belongs to the process, not to a thread of it. If every block put back the number that it found, the
-    first of two that overlap would let the library go multithreaded under the second, and the second would leave it at one.
+    The number of threads belongs to the process. If every block restored the number it found, then of two that overlap, the first
+    would make BLAS multithreaded again during the second, and the second would leave it at one thread.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ LIMIT = Limit()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Within the block the library works on the calling thread alone, unless other code sets the number of its threads."""
+    """Within the block BLAS runs on the calling thread only, unless other code sets its number of threads."""
     LIMIT.enter()
     try:
         yield

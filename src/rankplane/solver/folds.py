@@ -1,14 +1,16 @@
-"""Folds are lanes: cross-validation as one wider table.
+"""Cross-validation as one wider table: folds are lanes.
 
-Lane ``(fold, plane)`` asks nothing of the rows that the fold holds out, so one solve trains the planes of all folds, and every
-row gets scores from planes that never saw it.
+Lane ``(fold, plane)`` demands nothing of the rows that the fold holds out. So one solve trains the planes of all folds, and every
+row gets scores from planes that were not trained on it.
 """
 
+import math
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,8 +33,8 @@ class Folds:
     def __len__(self) -> int:
         return len(self.test)
 
-    def counting(self, weights: NDArray[np.float64] | None) -> "Folds":
-        """Without the held-out rows that count nothing, and without folds that hold out no others."""
+    def without_zero_weights(self, weights: NDArray[np.float64] | None) -> "Folds":
+        """Drop held-out rows of weight zero, and folds that hold out no others."""
         if weights is None:
             return self
         tests = [test[weights[test] > 0] for test in self.test]
@@ -44,7 +46,7 @@ class Folds:
 
 
 def make_folds(cv: Any, X: Any, rank_numbers: NDArray[np.int32], groups: Any, seed: int) -> Folds:
-    """Folds from a number (stratified, shuffled; whole groups if there are any), a splitter, or pairs of index arrays."""
+    """Folds from a number (stratified and shuffled, or by groups if given), a splitter, or pairs of index arrays."""
     n_rows = len(rank_numbers)
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         if not 2 <= cv <= n_rows:
@@ -58,7 +60,7 @@ def make_folds(cv: Any, X: Any, rank_numbers: NDArray[np.int32], groups: Any, se
     else:
         splitter = check_cv(cv, rank_numbers, classifier=True)
     with warnings.catch_warnings():
-        # A rank with fewer rows than folds is missing from some of them, which the models allow.
+        # A rank with fewer rows than folds is missing from some folds, which the models allow.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         pairs = list(splitter.split(X, rank_numbers, groups))
     is_train = np.zeros((len(pairs), n_rows), dtype=bool)
@@ -68,7 +70,7 @@ def make_folds(cv: Any, X: Any, rank_numbers: NDArray[np.int32], groups: Any, se
 
 
 def folds_of_groups(n_folds: int, rank_numbers: NDArray[np.int32], groups: NDArray[Any], seed: int) -> Folds:
-    """As many folds as asked for, or as there are groups."""
+    """Folds that keep groups together, at most as many as there are groups."""
     if len(groups) != len(rank_numbers):
         raise ValueError(f"groups must have one entry per row, {len(rank_numbers)}. Got {len(groups)}.")
     n_groups = len(np.unique(groups))
@@ -76,34 +78,59 @@ def folds_of_groups(n_folds: int, rank_numbers: NDArray[np.int32], groups: NDArr
         raise ValueError("groups must hold at least two different values, which folds can keep apart. Got one.")
     n_folds = min(n_folds, n_groups)
     shares = np.full(n_folds, 1 / n_folds)
-    fold_of = deal(groups, rank_numbers, shares, seed)
-    if np.all(fold_of == fold_of[0]):  # where groups are whole ranks, a fold may want them all; by size it does not
-        fold_of = deal(groups, np.zeros_like(rank_numbers), shares, seed)
-    tests = [np.flatnonzero(fold_of == fold) for fold in np.unique(fold_of)]
-    return Folds(np.array([fold_of != fold for fold in np.unique(fold_of)]), tests)
+    fold_of = assign_parts(groups, rank_numbers, shares, seed)
+    if np.all(fold_of == fold_of[0]):  # where each group is a whole rank, one fold may get them all; then split by size only
+        fold_of = assign_parts(groups, np.zeros_like(rank_numbers), shares, seed)
+    return folds_of_parts(fold_of, np.unique(fold_of))
 
 
-def deal(groups: NDArray[Any], rank_numbers: NDArray[Any], shares: NDArray[np.float64], seed: int) -> NDArray[np.intp]:
-    """A part for every row: rows of a group share theirs, and every part gets about its share of every rank.
+def folds_of_parts(part_of: NDArray[np.intp], held_out: Sequence[int] | NDArray[np.intp]) -> Folds:
+    """A fold for each of these parts, which holds it out."""
+    return Folds(np.array([part_of != part for part in held_out]), [np.flatnonzero(part_of == part) for part in held_out])
 
-    Groups of several rows are dealt first, large ones before small ones, each to the part that lacks its ranks most; groups of
-    one row, which may be very many, then fill up what is lacking.
+
+def enough_folds(n_folds: int, n_enough: int, X: Any, rank_numbers: NDArray[np.int32], groups: Any, seed: int) -> Folds:
+    """Of ``n_folds`` folds only the first few, where these hold out enough rows; of very many rows a single fold of just these.
+
+    So the rows that planes are trained on are never fewer than with all folds, and as many are held out as are needed: up to
+    ``n_enough`` all of them, then ``n_enough`` in one fold after the other, up to a fifth of the rows in one.
+    """
+    n_rows = len(rank_numbers)
+    n_in_fold = min(n_rows / n_folds, n_enough)
+    n_kept = min(n_folds, math.ceil(n_enough / n_in_fold))
+    if n_kept == n_folds:
+        return make_folds(n_folds, X, rank_numbers, groups, seed)
+    shares = np.full(n_kept, n_in_fold / n_rows)
+    part_of = assign_parts(
+        np.arange(n_rows) if groups is None else np.asarray(groups), rank_numbers, np.append(shares, 1 - shares.sum()), seed
+    )
+    sizes = np.bincount(part_of, minlength=n_kept)[:n_kept]
+    if np.any(np.abs(sizes - n_in_fold) > n_in_fold / 2):  # large groups do not fall into parts of a given size
+        return make_folds(n_folds, X, rank_numbers, groups, seed)
+    return folds_of_parts(part_of, range(n_kept))
+
+
+def assign_parts(groups: NDArray[Any], rank_numbers: NDArray[Any], shares: NDArray[np.float64], seed: int) -> NDArray[np.intp]:
+    """Assign every row to a part, such that groups stay together and every part gets about its share of every rank.
+
+    Groups of several rows are assigned first, in order of decreasing size, each to the part that lacks its ranks most. Groups of
+    one row, which may be many, then fill the parts up.
     """
     rng = np.random.default_rng(seed)
     _, group_of, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     lacking = shares[:, None] * np.bincount(rank_numbers)
     wanted = np.maximum(lacking, 1e-9)
-    rows_of_group = np.split(np.argsort(group_of, kind="stable"), np.cumsum(sizes)[:-1])
+    by_group, ends_of_group = np.argsort(group_of, kind="stable"), np.cumsum(sizes)
     part_of = np.zeros(len(rank_numbers), dtype=np.intp)
     shuffled = rng.permutation(np.flatnonzero(sizes > 1))
     for group in shuffled[np.argsort(-sizes[shuffled], kind="stable")].tolist():
-        rows = rows_of_group[group]
+        rows = by_group[ends_of_group[group] - sizes[group] : ends_of_group[group]]
         ranks = rank_numbers[rows]
         part = int(np.argmax((lacking[:, ranks] / wanted[:, ranks]).sum(axis=1)))
         part_of[rows] = part
         np.subtract.at(lacking[part], ranks, 1)
     singles = rng.permutation(np.flatnonzero(sizes[group_of] == 1))
-    # Where parts end among the single rows of all ranks so far: what rounding takes from a part in one rank, the next gives back.
+    # Rounding errors are carried over from one rank to the next, so that they do not add up.
     ends = np.zeros(len(shares))
     for rank in np.unique(rank_numbers[singles]).tolist():
         rows = singles[rank_numbers[singles] == rank]
@@ -119,32 +146,35 @@ def deal(groups: NDArray[Any], rank_numbers: NDArray[Any], shares: NDArray[np.fl
 def widen(
     table: Table, table_rows: NDArray[np.int32], folds: Folds, *, keeps_all: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Which table row each row of X has in the wide table, and which folds each pattern of the wide table trains on.
+    """For each row of X its row of the wide table, and for each pattern the folds that are trained on it.
 
-    A pattern is a set of folds that a row takes part in; wide table row ``pattern * n + r`` is row ``r`` of the model's table
-    on the lanes of those folds.
+    A pattern is a set of folds that train on a row. Row ``pattern * n + r`` of the wide table is row ``r`` of the model's table on
+    the lanes of those folds.
     """
     n_copies = len(table_rows) // folds.is_train.shape[1]
-    patterns, of_row = np.unique(folds.is_train.T, axis=0, return_inverse=True)
+    # As bytes, so that up to eight folds are one number per row, which is far quicker to sort than a row of a table.
+    packed = np.packbits(folds.is_train, axis=0)
+    _, first, of_row = np.unique(packed[0] if len(packed) == 1 else packed.T, axis=0, return_index=True, return_inverse=True)
+    patterns = folds.is_train[:, first].T
     wide_rows = np.tile(of_row.ravel(), n_copies) * table.shape[0] + table_rows
     always = np.ones((len(patterns), int(keeps_all)), dtype=bool)
     return wide_rows.astype(np.int32), np.column_stack([always, patterns])
 
 
 def wide_table(table: Table, patterns: NDArray[Any], factors: NDArray[np.float64]) -> Table:
-    """The model's table on the lanes of the folds that a pattern names, nothing on the others; C times each fold's factor."""
+    """The model's table on the lanes of a pattern's folds, zero on the others. C is multiplied by the factor of each fold."""
     n_patterns, n_copies = patterns.shape
     n_rows, n_cuts, n_lanes, n_fields = table.shape
-    priced = np.repeat(table[:, :, None], n_copies, axis=2)
-    priced[..., :2] *= factors[:, None, None]
-    priced[..., 4] /= factors[:, None]
-    wide = np.where(patterns.astype(bool)[:, None, None, :, None, None], priced[None], 0.0)
+    scaled = np.repeat(table[:, :, None], n_copies, axis=2)
+    scaled[..., :2] *= factors[:, None, None]
+    scaled[..., 4] /= factors[:, None]
+    wide = np.where(patterns.astype(bool)[:, None, None, :, None, None], scaled[None], 0.0)
     return wide.reshape(n_patterns * n_rows, n_cuts, n_copies * n_lanes, n_fields)
 
 
 @dataclass(frozen=True)
 class FoldScores:
-    """What one point of a path found: plane scores of each fold's held-out rows, sweeps made, and whether C was out of reach."""
+    """Results at one point of a path: held-out scores by fold, sweeps, and whether the solution is that of a smaller C."""
 
     held_out: list[NDArray[Any]]
     n_sweeps: NDArray[np.intp]
@@ -162,11 +192,11 @@ class FoldScores:
 
 
 class FoldLanes:
-    """The planes of all folds, and with ``keeps_all`` those of all rows too, in one solve.
+    """The planes of all folds, and with ``keeps_all`` also those of all rows, in one solve.
 
-    ``evens_out`` raises C where a fold has fewer rows, so that all rows together pull as hard as in a fit of all rows. While C
-    is so small that most duals sit at their bound, scores grow with the number of rows, and a calibrator of the folds' scores
-    would otherwise misread those of the fit.
+    ``scales_C`` divides C of a fold by its share of the rows, so that the sum of all losses has the same weight as in a fit of all
+    rows. While C is so small that most duals are at their bounds, scores grow with the number of rows, so a calibrator of the
+    scores of folds would not fit the scores of the final planes.
     """
 
     def __init__(
@@ -179,42 +209,42 @@ class FoldLanes:
         options: Options,
         *,
         keeps_all: bool = False,
-        evens_out: bool = False,
+        scales_C: bool = False,
     ) -> None:
         self.folds = folds
         self.n_planes = table.shape[2]
         self.n_first = int(keeps_all)
         wide_rows, self.patterns = widen(table, table_rows, folds, keeps_all=keeps_all)
-        shares = folds.is_train.mean(axis=1) if evens_out else np.ones(len(folds))
+        shares = folds.is_train.mean(axis=1) if scales_C else np.ones(len(folds))
         self.factors = np.concatenate([np.ones(self.n_first), 1 / shares])
         shape = wide_table(table, self.patterns, self.factors).shape
         self.lanes = Lanes(X, wide_rows, shape, row_weights, options)
 
     def run(self, table: Table, frozen: Sequence[bool] = (), on_report: OnReport | None = None) -> None:
-        """Solve; planes of all rows, if kept, come with a certificate."""
+        """Solve. Planes of all rows, if kept, get a certificate."""
         n_certified = self.n_first * self.n_planes
         self.lanes.run(wide_table(table, self.patterns, self.factors), frozen=frozen, n_certified=n_certified, on_report=on_report)
 
     def take_planes(self) -> Planes:
-        """The planes of all rows, which were kept, for good."""
+        """The planes of all rows. They are moved out of the solver, which cannot be used afterwards."""
         return self.lanes.take_planes(self.n_first * self.n_planes)
 
     def held_out(self) -> list[NDArray[Any]]:
-        """Per fold, the plane scores of the rows it holds out."""
-        solver, n_planes = self.lanes.solver, self.n_planes
-        offsets = solver.offsets()
+        """Plane scores of the held-out rows, by fold."""
+        n_planes = self.n_planes
+        offsets = self.lanes.solver.offsets()
         found = []
         for fold, test in enumerate(self.folds.test):
             first = (fold + self.n_first) * n_planes
-            # Plus the bias of each lane, or one column per threshold.
-            found.append(solver.score(test.astype(np.uint32), first, n_planes) + offsets[:, first : first + n_planes].ravel())
+            # Add the bias of each lane, or make one column per threshold.
+            found.append(self.lanes.score(test.astype(np.uint32), first, n_planes) + offsets[:, first : first + n_planes].ravel())
         return found
 
     def walk(self, tables: list[Table], factors: list[float], on_report: OnReport | None = None) -> Iterator[FoldScores]:
-        """Solve for one table after the other, each a ``factor`` wider in its bounds than the one before.
+        """Solve the tables in turn, whose bounds are each wider by ``factor`` than those of the table before.
 
-        The solution of the last, stretched as far as that helps, is the first guess for the next. A lane none of whose duals
-        touches a bound solves every wider table too and is left alone; when that holds for all, the rest of the path is the same.
+        A solve starts from the solution of the one before, stretched as far as that helps. A lane none of whose duals is at a bound
+        is also the solution of every wider table and is left alone; when that holds for all lanes, so is the rest of the path.
         """
         n_lanes = self.lanes.n_lanes
         touches = [True] * n_lanes
@@ -228,7 +258,7 @@ class FoldLanes:
                 if last is not None:
                     self.lanes.solver.stretch(factor, frozen)
                 self.run(table, frozen, on_report)
-                sweeps = np.array(self.lanes.solver.results()["n_sweeps"], dtype=np.intp)
+                sweeps = self.lanes.n_sweeps
                 last = FoldScores(self.held_out(), sweeps, False)
                 touches = self.lanes.solver.touch_bounds()
             last = replace(last, seconds=time.perf_counter() - start)
@@ -243,36 +273,45 @@ def walk_folds(
     factors: list[float],
     *,
     is_shared: bool,
-    on_point: Callable[[int, int], None] = lambda place, n_parts: None,
-) -> list[FoldScores]:
-    """Walk all folds along a path: as lanes of one solve if they share X, else one by one, as many at a time as there are
-    threads. ``on_point`` hears of the place of every point in the path, and one in how many parts of the folds it is for.
+    on_part: Callable[[float], None] = lambda share: None,
+) -> Generator[FoldScores, None, None]:
+    """Walk all folds along a path, point by point: as lanes of one solve if they share X, else side by side.
+
+    Closing the iterator ends the solves. ``on_part`` is called with every share of a point that is done.
     """
-    if is_shared:
-        points = []
-        for place, point in enumerate(make(folds, options).walk(tables, factors)):
-            points.append(point)
-            on_point(place, 1)
-        return points
+    alone = [folds] if is_shared else folds.one_by_one()
     is_abandoned = threading.Event()
 
     def stop_if_abandoned(*_: Any) -> None:
         if is_abandoned.is_set():
             raise KeyboardInterrupt
 
-    def walk(fold: Folds) -> list[FoldScores]:
-        walked = []
-        for place, point in enumerate(make(fold, replace(options, n_threads=1)).walk(tables, factors, stop_if_abandoned)):
-            walked.append(point)
-            on_point(place, len(folds))
-        return walked
+    def walk(some: Folds, n_threads: int) -> Iterator[FoldScores]:
+        for point in make(some, replace(options, n_threads=n_threads)).walk(tables, factors, stop_if_abandoned):
+            on_part(1 / len(alone))
+            yield point
 
+    # Threads beyond one per fold go to the solves. The result depends on how many each solve has.
+    threads = np.array_split(np.arange(options.n_threads), len(alone))
+    walks = [walk(some, max(1, len(own))) for some, own in zip(alone, threads, strict=True)]
+    if options.n_threads == 1 or len(alone) == 1:
+        yield from map(FoldScores.joined, zip(*walks, strict=True))
+        return
+    found: list[deque[FoldScores]] = [deque() for _ in walks]
     with ThreadPoolExecutor(options.n_threads) as pool:
+        running: dict[Future[FoldScores | None], int] = {pool.submit(next, walk, None): fold for fold, walk in enumerate(walks)}
         try:
-            walks = list(pool.map(walk, folds.one_by_one()))
-        except BaseException:
-            # Ctrl-C reaches this thread only; those that solve hear of it after their next sweep.
+            for _ in tables:
+                while not all(found):
+                    for done in wait(running, return_when=FIRST_COMPLETED).done:
+                        fold, point = running.pop(done), done.result()
+                        if point is not None:
+                            found[fold].append(point)
+                            # The fold goes on to its next point before the others have finished this one, so that no thread waits.
+                            # If the walk ends here, a solve or two were for nothing.
+                            running[pool.submit(next, walks[fold], None)] = fold
+                yield FoldScores.joined([points.popleft() for points in found])
+        finally:
+            # Running solves stop after their next sweep, also after Ctrl-C, which reaches this thread only.
             is_abandoned.set()
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [FoldScores.joined(parts) for parts in zip(*walks, strict=True)]

@@ -1,10 +1,10 @@
-"""Kernels, and the rows of a kernel matrix as a solve asks for them.
+"""Kernels, and rows of the kernel matrix on demand.
 
-A kernel is a function of two sets of rows. The matrix of all training rows need never be there as a whole: a solve works on some
-rows at a time, and as many of their kernel rows as fit into the cache are kept.
+A kernel is a function of two sets of rows. The matrix of all training rows need not fit into memory: a solve works on some rows at
+a time, and as many kernel rows are kept as fit into the cache.
 
-All kernels with a name are functions of one number per pair of rows, their *argument*: the inner product, or for ``rbf`` the
-squared distance. It does not depend on gamma, so a search over gamma computes it once.
+Every named kernel is a function of one number per pair of rows, its *argument*: the inner product or, for ``rbf``, the squared
+distance. It does not depend on gamma, so a search over gamma computes it once.
 """
 
 from collections.abc import Callable
@@ -22,18 +22,18 @@ from rankplane.solver.blas import one_thread
 GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
 KERNELS = ("linear", *GAMMA_KERNELS, "precomputed")
 BLOCK_ROWS = 256
-LEAST_ROWS = 64  # of a kernel matrix that are kept however small the cache: fewer settle too little between them
+LEAST_ROWS = 64  # kernel rows that are kept however small the cache; rounds on fewer rows make too little progress
 
 
 def is_linear(kernel: Any) -> bool:
-    """Whether planes have weights of columns, so that no kernel is needed."""
+    """Whether planes are given by column weights, so that no kernel matrix is needed."""
     return isinstance(kernel, str) and kernel == "linear"
 
 
 def in_blocks(work: Callable[[slice], None], n_rows: int, n_threads: int) -> None:
-    """``work`` on one block of rows after the other, on several threads."""
+    """Call ``work`` on each block of rows, on several threads."""
     blocks = [slice(first, min(first + BLOCK_ROWS, n_rows)) for first in range(0, n_rows, BLOCK_ROWS)]
-    with one_thread():  # per block: blocks are many
+    with one_thread():  # of BLAS per block, since there are many blocks
         if n_threads == 1 or len(blocks) == 1:
             for block in blocks:
                 work(block)
@@ -60,11 +60,11 @@ def square_norms(X: Any) -> NDArray[np.float64]:
 
 
 class InnerProducts:
-    """``A @ B.T`` in float64 with a fixed ``B``: for dense rows by the linear algebra library, for sparse rows column by column."""
+    """``A @ B.T`` in float64 with a fixed ``B``: by BLAS for dense rows, column by column for sparse rows."""
 
     def __init__(self, rows: Any) -> None:
         self.is_sparse = sp.issparse(rows)
-        # By column, so that only entries that meet are touched.
+        # Stored by column, so that only pairs of nonzero entries are visited.
         self.rows = rows.tocsc() if self.is_sparse else rows.astype(np.float64, copy=False)
         self.square_norms = square_norms(rows)
 
@@ -87,7 +87,7 @@ class InnerProducts:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with its parameters filled in. ``name`` is one of ``KERNELS`` but ``linear``, or a callable of two sets of rows."""
+    """A kernel with its parameters. ``name`` is one of ``KERNELS`` except ``linear``, or a callable of two sets of rows."""
 
     name: str | Callable[[Any, Any], Any]
     gamma: float = 1.0
@@ -95,9 +95,9 @@ class Kernel:
     coef0: float = 0.0
 
     def argument(self, products: NDArray[Any], squares: NDArray[Any], other_squares: NDArray[Any]) -> NDArray[Any]:
-        """What the kernel is a function of. Overwrites ``products``."""
+        """The argument of the kernel. Overwrites ``products``."""
         if self.name == "rbf":
-            # In float64: the distance of close rows is what is left when nearly all cancels.
+            # In float64, since the distance of close rows is lost to cancellation in float32.
             products *= -2
             products += squares[:, None]
             products += other_squares
@@ -105,7 +105,7 @@ class Kernel:
         return products
 
     def of_argument(self, argument: NDArray[Any]) -> NDArray[Any]:
-        """The kernel itself. Overwrites ``argument``."""
+        """The kernel as a function of its argument. Overwrites ``argument``."""
         if self.name == "rbf":
             argument *= -self.gamma
             return np.asarray(np.exp(argument, out=argument))
@@ -120,20 +120,20 @@ class Kernel:
         return np.ones(len(squares)) if self.name == "rbf" else self.of_argument(squares.copy())
 
     def call(self, rows: Any, others: Any) -> NDArray[Any]:
-        """The callable on two sets of rows, checked."""
+        """Call a callable kernel on two sets of rows, and check its result."""
         assert callable(self.name)
         found = self.name(rows, others)
         found = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=rows.dtype)
         expected = (rows.shape[0], others.shape[0])
         if found.shape != expected:
-            raise ValueError(f"kernel must return an array of shape {expected} for so many rows. Got {found.shape}.")
+            raise ValueError(f"kernel must return an array of shape {expected} for these numbers of rows. Got {found.shape}.")
         if not np.isfinite(found).all():
             raise ValueError("kernel must return finite numbers. Got NaN or infinity.")
         return found
 
 
 class FixedRows:
-    """One side of a kernel, held fast: ``against(X)`` is the kernel matrix of X with these rows."""
+    """A kernel with one of its arguments fixed: ``against(X)`` is the kernel matrix of X with these rows."""
 
     def __init__(self, kernel: Kernel, rows: Any) -> None:
         self.kernel = kernel
@@ -158,7 +158,7 @@ class FixedRows:
 
 
 class Gram:
-    """The kernel matrix of the training rows, row by row on demand; the most recent rows are kept, up to ``n_bytes``."""
+    """The kernel matrix of the training rows, computed row by row on demand. Keeps the most recent rows, up to ``n_bytes``."""
 
     def __init__(self, kernel: Kernel, X: Any, n_bytes: float, n_threads: int) -> None:
         self.X = X
@@ -169,13 +169,13 @@ class Gram:
         self.n_threads = n_threads
         self.fixed = None if kernel.name == "precomputed" else FixedRows(kernel, X)
         self.all_arguments: NDArray[Any] | None = None
-        self._forget()
+        self._reset_cache()
 
     def __getitem__(self, rows: Any) -> Any:
-        """Rows of X, for splitters that look at them."""
+        """Rows of X, for splitters that need X."""
         return self.X[rows]
 
-    def _forget(self) -> None:
+    def _reset_cache(self) -> None:
         room = self.n_bytes - (0 if self.all_arguments is None else self.all_arguments.nbytes)
         n_kept = int(np.clip(room // (self.n_rows * self.dtype.itemsize), min(LEAST_ROWS, self.n_rows), self.n_rows))
         self.cache = self.X if self.fixed is None else np.empty((n_kept, self.n_rows), dtype=self.dtype)
@@ -185,7 +185,7 @@ class Gram:
         self.n_uses = 0
 
     def with_gamma(self, gamma: float) -> "Gram":
-        """The same rows under the same kernel with another gamma; shares what does not depend on it, if there is room for that."""
+        """The same kernel and rows with another gamma. The arguments are shared if the cache has room for them."""
         assert self.fixed is not None
         n_bytes = self.n_rows**2 * self.dtype.itemsize
         if self.all_arguments is None and 2 * n_bytes <= self.n_bytes:
@@ -197,9 +197,19 @@ class Gram:
         other.fixed = object.__new__(FixedRows)
         other.fixed.__dict__.update(self.fixed.__dict__)
         other.fixed.kernel = Kernel(kernel.name, gamma, kernel.degree, kernel.coef0)
-        # The last one's rows are of no use any more; their place is.
-        other._forget()
+        # Cached rows depend on gamma.
+        other._reset_cache()
         return other
+
+    def times(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The kernel matrix times V, block by block of as many rows as the cache holds."""
+        found = np.empty((self.n_rows, V.shape[1]))
+        for first in range(0, self.n_rows, len(self.cache)):
+            rows = np.arange(first, min(first + len(self.cache), self.n_rows))
+            slots = self.slots(rows)
+            is_whole = len(slots) == len(self.cache) and bool(np.all(slots == np.arange(len(slots))))
+            found[rows] = (self.cache if is_whole else self.cache[slots]) @ V
+        return found
 
     def _fill_arguments(self, block: slice) -> None:
         assert self.all_arguments is not None
@@ -210,7 +220,7 @@ class Gram:
         return np.array(self.X.diagonal(), dtype=np.float64) if self.fixed is None else self.fixed.diagonal()
 
     def slots(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Where in ``cache`` the kernel rows of these rows are, at most as many as it holds. Computes those that are missing."""
+        """Positions in ``cache`` of the kernel rows of these rows, at most as many as it holds. Computes those that are missing."""
         if self.fixed is None:
             return rows
         self.n_uses += 1
@@ -236,7 +246,7 @@ class Gram:
 
 
 def kernel_scores(fixed: FixedRows, X: Any, coefficients: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
-    """Scores of rows from the kernel with the support rows, ``(n_rows, n_planes)``, in blocks of rows."""
+    """Scores of rows by the kernel with the support rows, ``(n_rows, n_planes)``, computed in blocks of rows."""
     scores = np.empty((X.shape[0], coefficients.shape[1]))
 
     def score(block: slice) -> None:

@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,26 +12,51 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from rankplane import _core
+from rankplane.solver import interior
+from rankplane.solver.blas import one_thread
+from rankplane.solver.coupling import mixed, pooled
+from rankplane.solver.discriminant import Discriminant
+from rankplane.solver.interior import NEVER
 from rankplane.solver.kernels import Gram
 from rankplane.solver.planes import Planes
+from rankplane.solver.stopping import VIOLATION_OF_FOLDS
 from rankplane.solver.tables import Table
 
 MAX_LANES = _core.max_lanes  # that one pass over X can serve
-WORKING_ROWS = 1024  # rows of a kernel that are worked on at a time
+WORKING_ROWS = 1024  # of a kernel, optimised at a time
+UNEVEN = 10.0  # the largest of columns that need no scaling, relative to the smallest
 OnReport = Callable[[int, int, list[int], list[float]], None]
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to solve. Offsets are penalised like a column of ones, or not at all (``free_offsets``), or absent."""
+    """How to solve. Offsets are penalised like a column of ones, or not at all (``free_offsets``), or absent.
+
+    Lanes stop at ``tol``. With ``gap``, certified lanes go on until their duality gap is at most ``gap`` times their objective, and
+    have converged if it is, even if they stop at ``max_iter``.
+    """
 
     tol: float
     max_iter: int
+    gap: float | None = None
     shrinking: bool = True
     seed: int = 0
     n_threads: int = 1
     has_offsets: bool = True
     free_offsets: bool = False
+    rho: float = 1.0  # how far an offset moves per unit of dual, if there are offsets
+    batch: int = 0  # samples that the linear solver scores at once; 0 leaves the choice to it
+    tol_in_words: str = ""  # for warnings, where it is not what the user passed
+    coupling: NDArray[np.float64] | None = None  # between the planes of a model
+    ordered_offsets: bool = False  # free offsets that never rise from one cut to the next
+    n_joined: int = 0  # lanes of a group, whose duals of a sample sum to zero; 0 for lanes on their own
+    is_discriminant: bool = False  # directions by the means and the scatter of the ranks, not by demands on scores
+
+    def for_folds(self) -> "Options":
+        """For the folds of a search. A walk measures violations relative to its first sweep, at the smallest C, where they are
+        largest. With half the tolerance its planes are as accurate as those of single fits.
+        """
+        return replace(self, tol=0.5 * self.tol if self.gap is None else VIOLATION_OF_FOLDS, gap=None)
 
     def for_core(self) -> _core.Options:
         return _core.Options(
@@ -39,8 +65,12 @@ class Options:
             shrinking=self.shrinking,
             seed=self.seed,
             n_threads=self.n_threads,
-            rho=1.0 if self.has_offsets else 0.0,
+            rho=self.rho if self.has_offsets else 0.0,
             free_offsets=self.free_offsets,
+            batch=self.batch,
+            coupling=[] if self.coupling is None else self.coupling.ravel().tolist(),
+            ordered_offsets=self.ordered_offsets,
+            n_joined=self.n_joined,
         )
 
 
@@ -64,16 +94,21 @@ class Lanes:
         self.X = X
         self.n_lanes = n_lanes
         self.options = options
-        # A weight of zero is no demand at all: zero times an infinite bound is not a number. Such rows get a table row of
-        # their own.
+        # Rows of weight zero get a table row without demands: zero times an infinite bound would be NaN.
         self.has_empty_row = row_weights is not None and not np.all(row_weights)
         if row_weights is not None:
             if self.has_empty_row:
                 is_out = np.tile(row_weights == 0, len(table_rows) // X.shape[0])
                 table_rows = np.where(is_out, n_table_rows, table_rows).astype(np.int32)
             row_weights = np.where(row_weights == 0, 1, row_weights).astype(np.float64 if isinstance(X, Gram) else X.dtype)
-        if isinstance(X, Gram):
-            self.solver: Any = KernelRounds(X, options, table_rows, row_weights, n_lanes, n_cuts)
+        self.table_rows, self.row_weights = table_rows, row_weights
+        is_alone = options.coupling is None and not (options.ordered_offsets or options.n_joined or options.is_discriminant)
+        self.patience = interior.sweeps_before(X.shape) if is_alone and not isinstance(X, Gram) else NEVER
+        self.is_slow = np.zeros(n_lanes, dtype=bool)
+        if options.is_discriminant:
+            self.solver: Any = Discriminant(X, table_rows, row_weights, n_lanes, n_cuts, options)
+        elif isinstance(X, Gram):
+            self.solver = KernelRounds(X, options, table_rows, row_weights, n_lanes, n_cuts)
         elif sp.issparse(X):
             self.solver = _core.sparse_solver(
                 X.indptr, X.indices, X.data, X.shape[1], table_rows, row_weights, n_lanes, n_cuts, options.for_core()
@@ -82,31 +117,99 @@ class Lanes:
             self.solver = _core.dense_solver(X, table_rows, row_weights, n_lanes, n_cuts, options.for_core())
 
     def run(self, table: Table, *, frozen: Sequence[bool] = (), n_certified: int = 0, on_report: OnReport | None = None) -> None:
-        """Solve from where the last run ended, all lanes but the frozen ones; the first few get a certificate."""
+        """Solve from where the last run ended, all lanes but the frozen ones; the first few get a certificate.
+
+        Lanes end by ``tol``. With ``gap``, certified lanes sweep on, a sweep or a few at a time, until their gap is small too.
+        Where columns are few, lanes that take many sweeps go on from the solution of an interior-point method.
+        """
+        table = self._whole(table)
+        is_open = ~np.array(frozen, dtype=bool) if len(frozen) else np.ones(self.n_lanes, dtype=bool)
+        self.n_sweeps = np.zeros(self.n_lanes, dtype=np.intp)
+        most, patience = self.options.max_iter, self.patience if interior.takes(table) else NEVER
+        jumps = is_open & self.is_slow  # at a smaller C, and the more so now
+        while is_open.any():
+            if jumps.any():
+                self._jump(table, np.flatnonzero(jumps))
+            limit = most if np.all(self.is_slow[is_open]) else min(most, patience)
+            left = max(1, limit - int(self.n_sweeps[is_open].min()))
+            self.solver.run(table, (~is_open).tolist(), n_certified, on_report, max_sweeps=left)
+            results = self.solver.results()
+            ran = np.array(results["n_sweeps"], dtype=np.intp)
+            self.n_sweeps += ran
+            is_done = np.array(results["has_converged"], dtype=bool)
+            is_done[:n_certified] &= has_small_gap(results, n_certified, self.options)
+            is_open &= (ran > 0) & ~is_done & (self.n_sweeps < most)
+            jumps = is_open & ~self.is_slow & (self.n_sweeps >= patience)
+            self.is_slow |= jumps
+
+    def _jump(self, table: Table, lanes: NDArray[np.intp]) -> None:
+        """Move some lanes to their solutions by the interior-point method."""
+        dtype = self.X.dtype
+        X = np.asarray(self.X.toarray() if sp.issparse(self.X) else self.X, dtype=np.float64)
+        rho = np.inf if self.options.free_offsets else self.options.rho if self.options.has_offsets else 0.0
+        weights, offsets, duals = self.solver.weights(), self.solver.offsets(), self.solver.duals()
+
+        def solved(lane: int) -> interior.Solution | None:
+            demands = table[:, :, lane].astype(dtype)[self.table_rows]
+            if self.row_weights is not None:
+                by_visit = np.tile(self.row_weights, len(self.table_rows) // len(X))[:, None]
+                demands[..., :2] *= by_visit[..., None]
+                demands[..., 4] /= by_visit
+            return interior.solve_lane(X, demands, rho)
+
+        with one_thread(), ThreadPoolExecutor(self.options.n_threads) as pool:
+            for lane, found in zip(lanes.tolist(), pool.map(solved, lanes.tolist()), strict=True):
+                if found is not None:
+                    duals[:, :, lane], weights[:, lane], offsets[:, lane] = found
+        self.solver.start_from(weights, offsets, duals)
+
+    def sweep(self, table: Table, n_sweeps: int) -> None:
+        """So many sweeps, from where the last run ended. Planes only."""
+        self.solver.run(self._whole(table), [], 0, None, max_sweeps=n_sweeps)
+
+    def certify(self, table: Table) -> dict[str, NDArray[np.float64]]:
+        """The sums of the certificate, by lane, or by cut and lane. Planes only."""
+        sums = self.solver.certify(self._whole(table), self.n_lanes)
+        return {name: np.array(values) for name, values in sums.items()}
+
+    def _whole(self, table: Table) -> Table:
+        """With the row of those that demand nothing."""
         if self.has_empty_row:
             table = np.concatenate([table, np.zeros_like(table[:1])])
-        self.solver.run(np.ascontiguousarray(table), list(frozen), n_certified, on_report)
+        return np.ascontiguousarray(table)
+
+    def score(self, rows: NDArray[np.uint32], first_lane: int, n_wanted: int) -> NDArray[Any]:
+        """Scores of some of the rows on neighbouring lanes, whole groups of them if they are coupled, without offsets."""
+        return mixed(self.solver.score(rows, first_lane, n_wanted), self.options.coupling)
 
     def take_planes(self, n_wanted: int) -> Planes:
-        """The first lanes, for good: the lanes cannot be solved again afterwards."""
+        """The planes of the first lanes, moved out of the solver: it cannot be run again."""
         results = self.solver.results()
         weights, offsets = self.solver.take_weights(n_wanted)
         planes = Planes(
-            weights=weights,
+            weights=mixed(weights, self.options.coupling),
             offsets=offsets[:, :n_wanted],
-            n_sweeps=np.array(results["n_sweeps"][:n_wanted], dtype=np.intp),
-            has_converged=np.array(results["has_converged"][:n_wanted], dtype=bool),
+            n_sweeps=self.n_sweeps[:n_wanted],
+            has_converged=has_small_gap(results, n_wanted, self.options),
             violation=np.array(results["violation"][:n_wanted]),
             dual_objective=np.array(results["dual_objective"][:n_wanted]),
             gap=np.array(results["gap"][:n_wanted]),
             n_support=np.array(results["n_support"][:n_wanted], dtype=np.intp),
         )
-        warn_if_unfinished(planes, self.options)
+        warn_if_unfinished(planes, self.options, self.X)
         return planes
 
 
+def has_small_gap(results: "_core.Results", n_certified: int, options: Options) -> NDArray[np.bool_]:
+    """Which of the first lanes have converged: by their gap if there is a limit to it, else by the solver's own rule."""
+    if options.gap is None:
+        return np.array(results["has_converged"][:n_certified], dtype=bool)
+    gap, dual = (pooled(np.array(results[name][:n_certified]), options.coupling) for name in ("gap", "dual_objective"))
+    return np.asarray(gap <= options.gap * (gap - dual))
+
+
 class KernelRounds:
-    """The compiled solver for kernels, driven round by round: it asks for the kernel rows of a few rows at a time.
+    """The compiled solver for kernels, driven round by round: it needs the kernel rows of a few rows at a time.
 
     It has the methods of the solver for planes. Its weights are those of the rows: how much of each row's kernel function a
     lane consists of.
@@ -131,7 +234,10 @@ class KernelRounds:
         self.stretch, self.touch_bounds, self.results = self.core.stretch, self.core.touch_bounds, self.core.results
         self.score, self.offsets = self.core.score, self.core.offsets
 
-    def run(self, table: Table, frozen: list[bool], n_certified: int, on_report: OnReport | None) -> None:
+    def run(
+        self, table: Table, frozen: list[bool], n_certified: int, on_report: OnReport | None, max_sweeps: int | None = None
+    ) -> None:
+        """Solve; ``max_iter`` is the only limit of sweeps."""
         self.core.load(table, frozen)
         is_running, urgency = self.core.measure()
         while is_running:
@@ -144,9 +250,9 @@ class KernelRounds:
                 on_report(max(results["n_sweeps"]), int(np.count_nonzero(urgency)), list(range(self.n_lanes)), results["violation"])
 
     def pick(self, urgency: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Rows drawn with odds by their violations.
+        """Draw rows with probabilities that grow with their violations.
 
-        The most violated rows alone are much alike: settling them upsets their opposites, and the other way round, for ever.
+        The most violated rows alone are much alike: optimising them increases the violations of others, and so on for ever.
         """
         if self.n_picks == len(urgency):
             return np.arange(len(urgency))
@@ -172,13 +278,31 @@ def solve_planes(
     return lanes.take_planes(lanes.n_lanes)
 
 
-def warn_if_unfinished(planes: Planes, options: Options) -> None:
+def warn_if_unfinished(planes: Planes, options: Options, X: Any) -> None:
     n_open = int(np.sum(~planes.has_converged))
     if n_open > 0:
-        worst = float(np.max(planes.violation[~planes.has_converged]))
+        is_open = ~planes.has_converged
+        if options.gap is None:
+            reached = f"violation {np.max(planes.violation[is_open]):.2g} ({options.tol_in_words or f'tol={options.tol:g}'})"
+        else:
+            gap, dual = (pooled(values, options.coupling)[is_open] for values in (planes.gap, planes.dual_objective))
+            shares = gap / (gap - dual)
+            reached = f"a duality gap of {100 * np.max(shares):.2g} % of the objective"
+        ways = ["raise max_iter", *(["raise tol"] if options.gap is None else []), "lower C"]
+        if has_uneven_columns(X):
+            ways = ["scale the columns of X", *ways]
+        advice = f"{', '.join(ways[:-1])} or {ways[-1]}"
         warnings.warn(
-            f"{n_open} of {len(planes.has_converged)} planes stopped at max_iter={options.max_iter} with violation {worst:.2g} "
-            f"(tol={options.tol:g}). Raise max_iter or tol, or scale the columns of X.",
+            f"{n_open} of {len(planes.has_converged)} planes stopped at max_iter={options.max_iter} with {reached}. "
+            f"{advice[0].upper()}{advice[1:]}.",
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def has_uneven_columns(X: Any) -> bool:
+    """Whether some column is much larger than another. Rare terms of a sparse matrix are not small for that."""
+    if isinstance(X, Gram) or sp.issparse(X):
+        return False
+    sizes = np.sqrt(np.mean(np.square(X, dtype=np.float64), axis=0))
+    return bool(np.any(sizes > UNEVEN * np.min(sizes[sizes > 0], initial=np.inf)))

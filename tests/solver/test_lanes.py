@@ -22,6 +22,11 @@ TABLES = {
     "pairs": tables.ordered_pairs(N_RANKS, 1.0, "squared_hinge"),
     "regression": tables.regression(N_RANKS, 1.0, 0.1, "hinge"),
     "thresholds": tables.thresholds(N_RANKS, 1.0, "hinge"),
+    "npsvor logistic": tables.npsvor(N_RANKS, 0.7, 1.3, 0.1, "logistic"),
+    "thresholds logistic": tables.thresholds(N_RANKS, 2.0, "logistic"),
+    "both": np.concatenate(
+        [tables.npsvor(N_RANKS, 3.0, 3.0, 1.5, "logistic"), tables.one_against_rest(N_RANKS, 1.0, "hinge")], axis=2
+    ),
 }
 
 
@@ -57,7 +62,9 @@ def test_equals_the_reference_sweep_by_sweep(table, n_sweeps, has_offsets):
         )
     np.testing.assert_allclose(planes.weights, W, atol=1e-10)
     np.testing.assert_allclose(planes.offsets, b, atol=1e-10)
-    np.testing.assert_array_equal(planes.n_support, np.any(duals != 0, axis=1).sum(axis=0))
+    # Soft duals are zero only by chance, where rounding decides.
+    n_support = np.where(np.any(table[..., 5], axis=(0, 1)), X.shape[0], np.any(duals != 0, axis=1).sum(axis=0))
+    np.testing.assert_array_equal(planes.n_support, n_support)
 
 
 def test_certificate_is_what_it_says(table):
@@ -144,9 +151,9 @@ def test_same_bits_every_time(n_threads, make):
 
 def test_threads_change_no_more_than_the_gaps_allow(table):
     """The primal is strongly convex, so a solution with gap g is within sqrt(2 g) of the optimum: the documented bound."""
-    X, y = make_ranked(n_rows=600, n_columns=400, density=0.2, seed=7)
+    X, y = make_ranked(n_rows=2000, n_columns=400, density=0.2, seed=7)
     rows = (y - 1).astype(np.int32)
-    one, two = (solve_planes(X, table, rows, tol=0.1, max_iter=9999, n_threads=n) for n in (1, 2))
+    one, two = (solve_planes(X, table, rows, tol=0.1, max_iter=9999, n_threads=n, batch=128) for n in (1, 2))
     distance = np.sqrt(np.sum((one.weights - two.weights) ** 2, axis=0) + np.sum((one.offsets - two.offsets) ** 2, axis=0))
     assert np.all(distance <= np.sqrt(2 * one.gap) + np.sqrt(2 * two.gap))
     assert np.any(distance > 0)
@@ -231,7 +238,7 @@ def test_entries_beyond_two_to_the_31():
     columns[n_zeros:], values[n_zeros:] = X.indices, X.data
     starts = np.concatenate([[0], n_zeros + X.indptr.astype(np.int64)])
     options = Options(tol=1e-9, max_iter=2, shrinking=False).for_core()
-    table = np.concatenate([TABLES["regression"], np.zeros((1, 1, 1, 5))])  # the endless row demands nothing
+    table = np.concatenate([TABLES["regression"], np.zeros((1, 1, 1, 6))])  # the endless row demands nothing
     long = _core.sparse_solver(
         starts, columns, values, X.shape[1], np.concatenate([[N_RANKS], rows]).astype(np.int32), None, 1, 1, options
     )

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 import reference
 from conftest import MODELS, make_curved, make_ranked
-from rankplane import NPSVOR, SVC, SVOR, SVR, RedSVM
+from rankplane import KDLOR, NPSVOR, SVC, SVOR, SVR, RedSVM
 from rankplane.solver.kernels import Gram, Kernel, gamma_of
 
 TIGHT = {"tol": 1e-6, "max_iter": 100_000}
@@ -84,8 +84,9 @@ def test_weights_of_rows_are_those_of_svc(curved, kernel):
 # --- the linear models ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 @pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_a_linear_kernel_is_the_linear_model(model, loss, is_sparse):
     X, y = make_ranked()
     X = X if is_sparse else X.toarray()
@@ -119,10 +120,10 @@ def least_primal(K, table, table_rows, lane, rho):
     values, vectors = np.linalg.eigh(K)
     features = (vectors * np.sqrt(np.maximum(values, 0)))[:, values > 1e-10]
     n_rows, n_weights, n_cuts = *features.shape, table.shape[1]
-    demands = table[table_rows, :, lane]  # (rows, cuts, 5)
-    lo, hi, t, e, _ = np.moveaxis(demands, -1, 0)
+    demands = table[table_rows, :, lane]  # (rows, cuts, 6)
+    lo, hi, t, e, *_ = np.moveaxis(demands, -1, 0)
     is_pushed_up, is_pushed_down = hi > 0, lo < 0
-    price = np.maximum(hi, -lo)
+    bound = np.maximum(hi, -lo)
 
     def unpack(v):
         return v[:n_weights], v[n_weights : n_weights + n_cuts], v[n_weights + n_cuts :].reshape(n_rows, n_cuts)
@@ -130,11 +131,11 @@ def least_primal(K, table, table_rows, lane, rho):
     def objective(v):
         w, b, slack = unpack(v)
         penalty = 0.0 if rho == np.inf else 0.5 * b @ b / rho
-        return 0.5 * w @ w + penalty + np.sum(price * slack)
+        return 0.5 * w @ w + penalty + np.sum(bound * slack)
 
     def gradient(v):
         w, b, _ = unpack(v)
-        return np.concatenate([w, 0 * b if rho == np.inf else b / rho, price.ravel()])
+        return np.concatenate([w, 0 * b if rho == np.inf else b / rho, bound.ravel()])
 
     no_slack = np.zeros((n_rows * n_cuts, n_rows * n_cuts))
     score_of = np.concatenate([np.repeat(features, n_cuts, axis=0), np.tile(np.eye(n_cuts), (n_rows, 1)), no_slack], axis=1)
@@ -180,8 +181,9 @@ def test_an_independent_solver_finds_the_same(estimator, kernel):
 # --- certificates and invariants -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 @pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-4])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_the_gap_is_a_certificate(model, loss, tol):
     """The gap is the primal, computed plainly in a space where the kernel is an inner product, plus the dual; and it closes."""
     X, y = make_curved(n_rows=60)
@@ -213,6 +215,7 @@ def test_the_order_of_rows_does_not_matter(seed, estimator, kernel):
     np.testing.assert_allclose(*scores, atol=5e-3)
 
 
+@pytest.mark.parametrize("model", [*MODELS, KDLOR], ids=lambda model: model.__name__)
 def test_a_row_twice_is_a_row_of_weight_two(model):
     X, y = make_curved(n_rows=40)
     twice = model(kernel="rbf", **TIGHT).fit(np.tile(X, (2, 1)), np.tile(y, 2))
@@ -222,6 +225,7 @@ def test_a_row_twice_is_a_row_of_weight_two(model):
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("n_megabytes", [0.004, 0.1])
+@pytest.mark.parametrize("model", [*MODELS, KDLOR], ids=lambda model: model.__name__)
 def test_a_small_cache_changes_nothing_but_time(model, is_sparse, n_megabytes):
     X, y = make_curved(n_rows=150)
     X = sp.csr_matrix(X) if is_sparse else X
@@ -241,6 +245,7 @@ def test_rows_beyond_the_working_set_are_heard():
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
+@pytest.mark.parametrize("model", [*MODELS, KDLOR], ids=lambda model: model.__name__)
 def test_threads_change_no_bit(model, n_jobs):
     X, y = make_curved(n_rows=300, dtype=np.float32)
     one = model(kernel="rbf", n_jobs=1).fit(X, y)

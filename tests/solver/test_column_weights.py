@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from conftest import make_ranked
 from rankplane import NPSVOR, Committee, CSearchCV, load_model, save_model
-from rankplane.solver.column_weights import BASE, scale_columns, telling_weights
+from rankplane.solver.column_weights import BASE, log_ratio_weights, scale_columns
 from rankplane.solver.folds import make_folds
 
 TIGHT = {"tol": 1e-6, "max_iter": 10_000}
@@ -31,7 +31,7 @@ def plain_weights(X, numbers, n_ranks):
 def test_formula(form):
     X, y = make_ranked()
     every = np.ones(len(y), dtype=bool)
-    found = telling_weights(form(X), (y - 1).astype(np.int32), 4, every)
+    found = log_ratio_weights(form(X), (y - 1).astype(np.int32), 4, every)
     np.testing.assert_allclose(found, plain_weights(X, y - 1, 4))
 
 
@@ -39,17 +39,17 @@ def test_rows_not_used_have_no_say():
     X, y = make_ranked()
     numbers = (y - 1).astype(np.int32)
     is_used = np.arange(len(y)) % 3 > 0
-    before = telling_weights(X, numbers, 4, is_used)
+    before = log_ratio_weights(X, numbers, 4, is_used)
     changed = np.where(is_used, numbers, 3 - numbers).astype(np.int32)
-    np.testing.assert_array_equal(before, telling_weights(X, changed, 4, is_used))
-    assert not np.allclose(before, telling_weights(X, numbers, 4, ~is_used))
+    np.testing.assert_array_equal(before, log_ratio_weights(X, changed, 4, is_used))
+    assert not np.allclose(before, log_ratio_weights(X, numbers, 4, ~is_used))
 
 
-def test_a_telling_column_weighs_more():
+def test_a_column_that_separates_ranks_weighs_more():
     rng = np.random.default_rng(0)
     y = np.repeat([1, 2, 3], 100)
     X = (rng.random((300, 12)) < np.column_stack([y / 4, 1 - y / 4, np.full((300, 10), 0.5)])).astype(float)
-    weights = telling_weights(X, (y - 1).astype(np.int32), 3, np.ones(300, dtype=bool))
+    weights = log_ratio_weights(X, (y - 1).astype(np.int32), 3, np.ones(300, dtype=bool))
     assert weights[:2].min() > 1.3 * weights[2:].max()
 
 
@@ -64,7 +64,7 @@ def test_is_the_solve_of_scaled_columns(model, ranked):
 
 def test_learnt_weights_are_those_of_all_rows(ranked):
     X, y = ranked
-    weights = telling_weights(X, (y - 1).astype(np.int32), 4, np.ones(len(y), dtype=bool))
+    weights = log_ratio_weights(X, (y - 1).astype(np.int32), 4, np.ones(len(y), dtype=bool))
     found, given = (NPSVOR(column_weight=w, **TIGHT).fit(X, y) for w in ("ranks", weights))
     np.testing.assert_array_equal(found.coef_, given.coef_)
 
@@ -78,7 +78,7 @@ def test_every_fold_learns_its_own(n_jobs):
     for i, C in enumerate([0.5, 2.0]):
         for fold, test in enumerate(folds.test):
             train = np.flatnonzero(folds.is_train[fold])
-            weights = telling_weights(X, (y - 1).astype(np.int32), 4, folds.is_train[fold])
+            weights = log_ratio_weights(X, (y - 1).astype(np.int32), 4, folds.is_train[fold])
             alone = NPSVOR(C=C, column_weight=weights, **TIGHT).fit(X[train], y[train])
             error = np.mean(np.abs(alone.predict(X[test]) - y[test]))
             assert search.cv_results_[f"split{fold}_test_score"][i] == pytest.approx(error, abs=1.1 / len(test))
