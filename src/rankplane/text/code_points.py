@@ -1,7 +1,7 @@
-"""What the running Python says about every code point, as tables for the compiled tokenizer.
+"""Tables of the properties of all code points, for the compiled tokenizer.
 
-Words, white space and lower case differ between versions of Unicode. Python itself is asked, through strings of all
-code points at once, so that the tokenizer agrees with `re` and `str.lower` of the Python it runs in.
+Words, white space and lower case differ between versions of Unicode. The tables are made with the running Python, by strings of
+all code points, so that the tokenizer agrees with its `re` and `str.lower`.
 """
 
 import functools
@@ -31,7 +31,7 @@ def _to_numbers(text: str) -> _Numbers:
 
 @functools.cache
 def _expanding() -> tuple[int, ...]:
-    """Code points whose lower case is several; today that is only U+0130."""
+    """Code points whose lower case is several code points; currently only U+0130."""
     numbers = np.arange(N_CODE_POINTS, dtype=np.uint32)
     text = _to_str(numbers)
     if len(text[:0x130].lower() + text[0x131:].lower()) == N_CODE_POINTS - 1:
@@ -48,8 +48,8 @@ def _properties() -> npt.NDArray[np.uint8]:
         for run in re.finditer(pattern, text):
             properties[run.start() : run.end()] |= bit
 
-    # Python does not tell which letters are cased or ignorable; the form it gives to a capital sigma after them does.
-    # Letters with case and marks live in planes 0, 1 and 14.
+    # Python has no function for cased and ignorable letters, but they determine the lower case of a capital sigma after them.
+    # Letters with case and marks are in planes 0, 1 and 14.
     probed = np.concatenate([np.arange(0x20000), np.arange(0xE0000, 0xE1000)]).astype(np.uint32)
     probed = probed[~np.isin(probed, [*_expanding(), CAPITAL_SIGMA])]
 
@@ -68,7 +68,7 @@ def _properties() -> npt.NDArray[np.uint8]:
 
 
 def _lowered() -> tuple[_Numbers, dict[int, str]]:
-    """Lower case of every code point, and of those that become several."""
+    """The lower case of every code point, and of those that become several code points."""
     numbers = np.arange(N_CODE_POINTS, dtype=np.uint32)
     numbers[list(_expanding())] = ord("a")
     lowered = _to_numbers(_to_str(numbers).lower())
@@ -80,7 +80,7 @@ def _lowered() -> tuple[_Numbers, dict[int, str]]:
 def _decomposed() -> dict[int, str]:
     """Compatibility decompositions of the code points that have one, and the combining ones themselves."""
     kept = [c for c in range(N_CODE_POINTS) if not 0xD800 <= c < 0xE000 and c != 0x0A]
-    # A line end neither joins nor reorders, so one call decomposes them all.
+    # A line end neither combines nor is reordered, so one call decomposes them all.
     parts = unicodedata.normalize("NFKD", "\n".join(map(chr, kept))).split("\n")
     return {c: part for c, part in zip(kept, parts, strict=True) if part != chr(c) or unicodedata.combining(chr(c))}
 
@@ -99,7 +99,7 @@ def _accent_stripper(strip_accents: str) -> Callable[[str], str]:
 
 @functools.cache
 def code_points(lowercase: bool, strip_accents: str | None) -> CodePoints:
-    """The table for one way to normalise: lower case first, then accents, as scikit-learn does."""
+    """The table for these options. Text is lower-cased first, then accents are removed, as in scikit-learn."""
     if lowercase:
         mapped, expanded = _lowered()
     else:

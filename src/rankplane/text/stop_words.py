@@ -1,13 +1,12 @@
-# ruff: noqa: RUF001 - Russian letters are meant as such.
-"""Words too common to tell documents apart."""
+# ruff: noqa: RUF001 - the Russian letters are intended.
+"""Stop words: function words that are too frequent to be informative."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-# Function words: articles, pronouns, prepositions, conjunctions, auxiliaries. English is scikit-learn's list, to give
-# its results.
+# Articles, pronouns, prepositions, conjunctions, auxiliaries. For English, scikit-learn's list, so that results agree.
 _LISTS = {
     "german": """
         aber alle allem allen aller alles als also am an ander andere anderem anderen anderer anderes auch auf aus
@@ -103,7 +102,7 @@ STOP_WORDS: dict[str, frozenset[str]] = {"english": frozenset(ENGLISH_STOP_WORDS
 
 
 def stop_words_of(value: Any) -> frozenset[str]:
-    """The set that a stop_words parameter stands for: False, the name of a language, or words."""
+    """The stop words of a parameter that is False, the name of a language, or a list of words."""
     if value is False:
         return frozenset()
     if isinstance(value, str):
@@ -112,9 +111,9 @@ def stop_words_of(value: Any) -> frozenset[str]:
             raise ValueError(f"stop_words must be False, a list of words or a language ({known}). Got {value!r}.")
         return STOP_WORDS[value]
     if not isinstance(value, Iterable) or isinstance(value, bytes):
-        raise TypeError(f"stop_words must be False, a list of words or the name of a language. Got {value!r}.")
+        raise ValueError(f"stop_words must be False, a list of words or the name of a language. Got {value!r}.")
     words = list(value)
     for word in words:
         if not isinstance(word, str):
-            raise TypeError(f"stop_words must hold str. Got {word!r}.")
+            raise ValueError(f"stop_words must hold str. Got {word!r}.")
     return frozenset(words)

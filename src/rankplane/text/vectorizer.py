@@ -5,8 +5,7 @@ the distinct tokens only: stop words, length, stemmer. The core counts n-grams o
 matrix.
 """
 
-import importlib
-import math
+import itertools
 import operator
 from numbers import Number
 from typing import Any
@@ -15,20 +14,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import normalize
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from rankplane._core import Corpus, Vocabulary
+from rankplane._core import Corpus, MatrixOptions, hashed_rows, tfidf_rows
 from rankplane.docstrings import Entry, documented
 from rankplane.progress import ProgressBar
-from rankplane.text.code_points import code_points
-from rankplane.text.documents import feed
-from rankplane.text.settings import Settings, count_threads, resolve
-
-
-class NoColumnsError(ValueError):
-    """No term of the documents becomes a column."""
-
+from rankplane.text.functions import Functions, warn
+from rankplane.text.parts import NoColumnsError, Part, fixed, learn, read
+from rankplane.text.settings import Settings, resolve
+from rankplane.validation import check_n_jobs
+from rankplane.versions import Versioned
 
 DOCUMENTS = {
     "X": Entry(
@@ -41,21 +38,21 @@ DOCUMENTS = {
 
 
 @documented(DOCUMENTS)
-class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TextVectorizer(Functions, Versioned, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc,call-arg]
     """Turn documents into a sparse matrix of TF-IDF features of words and n-grams.
 
-    With the same settings, the result is that of :class:`sklearn.feature_extraction.text.TfidfVectorizer`, in float32, and many
-    times faster.
+    With the same settings, the result is that of :class:`sklearn.feature_extraction.text.TfidfVectorizer`, many times faster.
+    ``preset="sklearn"`` has its defaults.
 
     Parameters
     ----------
-    preset : {'default', 'paper'}
+    preset : {'default', 'paper', 'sklearn'}
         Values of the parameters that are None. ``'default'`` keeps all words and the signs ``!`` and ``?``, does not stem, uses
         sublinear counts, and keeps words and pairs of words that occur in at least 2 documents. ``'paper'`` removes English stop
         words and words of one character, stems, and keeps words and pairs that occur in at least 3 documents and at most half
-        of them.
+        of them. ``'sklearn'`` keeps words of at least 2 characters, and makes columns of single words, in float64.
     ngram_range : tuple of (int, int)
-        Smallest and largest number of words (or characters) of an n-gram. (1, 2) in both presets.
+        Smallest and largest number of words (or characters) of an n-gram. Up to pairs, but for ``preset="sklearn"``.
     min_df : int or float
         Ignore n-grams that occur in fewer documents: a number of documents (int) or a proportion of them (float).
     max_df : int or float
@@ -72,15 +69,21 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         code.
     tokenizer : callable
         Function from a normalised document to its tokens, instead of ``token_pattern``. Runs in Python.
+    preprocessor : callable
+        Function from a document to its text, instead of ``lowercase`` and ``strip_accents``. Runs in Python.
     segmenter : {'chinese'}
         Split texts of a language that does not separate words by spaces. Needs the extra ``rankplane[chinese]``.
     min_token_length : int
         Shorter tokens are removed before n-grams are formed.
-    analyzer : {'word', 'char', 'char_wb'}
-        Whether n-grams are made of words, of characters, or of characters within words.
+    analyzer : {'word', 'char', 'char_wb'}, dict or callable
+        Whether n-grams are made of words, of characters, or of characters within words. A dict from analyzers to their
+        ``ngram_range``, such as ``{"word": (1, 2), "char_wb": (2, 5)}``, makes columns of all of them, whose names start with
+        ``word__`` and ``char_wb__``. A range of None is that of the preset for words, (1, 4) for char and (2, 5) for char_wb.
+        ``min_df``, ``max_df`` and ``max_features`` apply to each analyzer by itself, parameters of words to words only.
+        A function from a document to its n-grams runs in Python, and replaces all steps before them.
     lowercase : bool
         Whether to convert documents to lower case.
-    strip_accents : {'ascii', 'unicode'}
+    strip_accents : {'ascii', 'unicode'} or callable
         How to remove accents, as in scikit-learn. None keeps them.
     sublinear_tf : bool
         Whether to replace the term frequency tf by 1 + log(tf).
@@ -89,9 +92,17 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     smooth_idf : bool
         Whether to compute idf as if an extra document contained every term once. None means True.
     norm : {'l2', 'l1'}
-        Norm that rows are scaled to. None disables scaling.
+        Norm that rows are scaled to 1 by. Of several analyzers, each has the same share of it. None disables scaling.
+    binary : bool
+        Whether to count every n-gram of a document once.
+    vocabulary : mapping of str to int or iterable of str
+        The n-grams that are columns, with the numbers of these, or in their order. If None, ``fit`` learns them.
+    dtype : {numpy.float32, numpy.float64}
+        Type of the values. float32, but for ``preset="sklearn"``.
     hashing : int
         Hash n-grams to ``2**hashing`` features instead of learning a vocabulary; ``transform`` then needs no ``fit``.
+    input : {'content', 'filename', 'file'}
+        Whether documents are texts, names of files, or open files.
     encoding : str
         Encoding of documents that are bytes.
     decode_error : {'strict', 'ignore', 'replace'}
@@ -105,8 +116,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     vocabulary_ : dict of str to int
         Column of each n-gram. Not with ``hashing``.
+    fixed_vocabulary_ : bool
+        Whether ``vocabulary`` was given.
     idf_ : ndarray of shape (n_features,)
-        Inverse document frequencies. Only with ``use_idf``.
+        Inverse document frequencies. Only with ``use_idf``. May be set, also without ``fit`` if ``vocabulary`` is given.
     n_documents_ : int
         Number of documents seen during ``fit``. Not with ``hashing``.
 
@@ -125,7 +138,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _column_of: dict[str, int] | None
-    _resolved: tuple[list[Any], Settings]
+    _resolved: tuple[list[Any], tuple[Settings, ...]]
 
     def __init__(
         self,
@@ -139,16 +152,21 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         stemmer: Any = None,
         token_pattern: str | None = None,
         tokenizer: Any = None,
+        preprocessor: Any = None,
         segmenter: str | None = None,
         min_token_length: int | None = None,
-        analyzer: str = "word",
+        analyzer: Any = "word",
         lowercase: bool = True,
-        strip_accents: str | None = None,
+        strip_accents: Any = None,
         sublinear_tf: bool | None = None,
         use_idf: bool | None = None,
         smooth_idf: bool | None = None,
         norm: str | None = "l2",
+        binary: bool = False,
+        vocabulary: Any = None,
+        dtype: Any = None,
         hashing: int | None = None,
+        input: str = "content",
         encoding: str = "utf-8",
         decode_error: str = "strict",
         n_jobs: int | None = None,
@@ -163,6 +181,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.stemmer = stemmer
         self.token_pattern = token_pattern
         self.tokenizer = tokenizer
+        self.preprocessor = preprocessor
         self.segmenter = segmenter
         self.min_token_length = min_token_length
         self.analyzer = analyzer
@@ -172,7 +191,11 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.use_idf = use_idf
         self.smooth_idf = smooth_idf
         self.norm = norm
+        self.binary = binary
+        self.vocabulary = vocabulary
+        self.dtype = dtype
         self.hashing = hashing
+        self.input = input
         self.encoding = encoding
         self.decode_error = decode_error
         self.n_jobs = n_jobs
@@ -187,9 +210,14 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The fitted vectorizer.
         """
         settings = self._settings()
-        if settings.hashing is None:
+        warn(settings)
+        if settings[0].hashing is None:
             with ProgressBar(self.verbose) as bar:
-                self._learn(self._read(X, settings, bar), settings, bar)
+                corpora = read(X, settings, check_n_jobs(self.n_jobs), bar)
+                if self.vocabulary is None:
+                    self._learn(corpora, settings, bar)
+                else:
+                    self._weigh(self._fixed_rows(corpora, settings, bar))
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> sp.csr_matrix:
@@ -198,15 +226,18 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         csr_matrix of shape (n_documents, n_features)
-            Features of the documents, in float32.
+            Features of the documents.
         """
         settings = self._settings()
-        if settings.hashing is not None:
-            return self.transform(X)
+        warn(settings)
         with ProgressBar(self.verbose) as bar:
-            corpus = self._read(X, settings, bar)
-            self._learn(corpus, settings, bar)
-            return self._rows(corpus, settings, is_learned=True, bar=bar)
+            corpora = read(X, settings, check_n_jobs(self.n_jobs), bar)
+            if settings[0].hashing is not None:
+                return self._hashed_rows(corpora, settings, bar)
+            if self.vocabulary is not None:
+                return self._weigh(self._fixed_rows(corpora, settings, bar))
+            self._learn(corpora, settings, bar)
+            return self._rows(corpora, is_learned=True, bar=bar)
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """Transform documents into features.
@@ -214,19 +245,19 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         csr_matrix of shape (n_documents, n_features)
-            Features of the documents, in float32.
+            Features of the documents.
         """
         settings = self._settings()
-        if settings.hashing is None:
+        self._become_fixed()
+        if settings[0].hashing is None:
             check_is_fitted(self)
         with ProgressBar(self.verbose) as bar:
-            corpus = self._read(X, settings, bar)
-            if settings.hashing is not None:
-                return self._hashed_rows(corpus, settings, bar)
-            if self._is_joined:
-                corpus.join_ngrams(*settings.ngram_range, None)
-            self._vocabulary.apply(corpus, None)
-            return self._rows(corpus, settings, is_learned=False, bar=bar)
+            corpora = read(X, settings, check_n_jobs(self.n_jobs), bar)
+            if settings[0].hashing is not None:
+                return self._hashed_rows(corpora, settings, bar)
+            for part, corpus in zip(self._parts, corpora, strict=True):
+                part.apply(corpus)
+            return self._rows(corpora, is_learned=False, bar=bar)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Get the n-grams of the features.
@@ -239,133 +270,188 @@ class TextVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_features,)
-            The n-grams, in alphabetical order.
+            The n-grams, in alphabetical order, analyzer by analyzer.
         """
         self._check_has_vocabulary()
-        return np.asarray(self._vocabulary.names(), dtype=object)
+        return np.asarray(self._names(), dtype=object)
 
     @property
     def vocabulary_(self) -> dict[str, int]:
-        """Column of each n-gram; made when first asked for, since it takes longer than the matrix."""
+        """Column of each n-gram. Built on first use, since it takes longer than the matrix."""
         self._check_has_vocabulary()
         if self._column_of is None:
-            self._column_of = {name: column for column, name in enumerate(self._vocabulary.names())}
+            self._column_of = {name: column for column, name in enumerate(self._names())}
         return self._column_of
+
+    @property
+    def fixed_vocabulary_(self) -> bool:
+        """Whether ``vocabulary`` was given."""
+        self._check_has_vocabulary()
+        return self.vocabulary is not None
+
+    @property
+    def idf_(self) -> npt.NDArray[np.float64]:
+        """Inverse document frequencies."""
+        if not hasattr(self, "_idf"):
+            raise AttributeError("idf_ is there after fit, and only with use_idf.")
+        return self._idf
+
+    @idf_.setter
+    def idf_(self, values: Any) -> None:
+        if not self._settings()[0].use_idf:
+            raise ValueError("idf_ cannot be set with use_idf=False.")
+        self._become_fixed()
+        self._check_has_vocabulary()
+        idf = np.array(values, dtype=np.float64)
+        n_columns = self._column_starts()[-1]
+        if idf.shape != (n_columns,) or not np.all(np.isfinite(idf)):
+            raise ValueError(f"idf_ must have a finite number for each of {n_columns} columns. Got shape {idf.shape}.")
+        self._idf = idf
+
+    def _become_fixed(self) -> None:
+        """Take the columns from ``vocabulary``, which needs no documents."""
+        if self.vocabulary is not None and not hasattr(self, "_parts"):
+            self._parts = [fixed(self.vocabulary, self._settings()[0])]
+            self._column_of = None
 
     def _check_has_vocabulary(self) -> None:
         if self.hashing is not None:
             raise AttributeError("A TextVectorizer with hashing has no vocabulary.")
-        check_is_fitted(self)
+        self._become_fixed()
+        if not hasattr(self, "_parts"):
+            check_is_fitted(self)
 
-    def _settings(self) -> Settings:
-        """Parameters with every default resolved, anew when one of them is another object than in the last call."""
+    def _column_starts(self) -> list[int]:
+        """The first column of each analyzer, and where the last ones end."""
+        if self.hashing is not None:
+            return [number << self.hashing for number in range(len(self._settings()) + 1)]
+        return [0, *itertools.accumulate(part.n_columns for part in self._parts)]
+
+    def _ngram_sizes(self) -> npt.NDArray[np.intp]:
+        """The number of words, or of characters, of the n-gram of each column."""
+        self._check_has_vocabulary()
+        return np.concatenate([part.sizes() for part in self._parts])
+
+    def _names(self) -> list[str]:
+        return [name for part in self._parts for name in part.names()]
+
+    def _settings(self) -> tuple[Settings, ...]:
+        """Parameters with every default resolved, for each analyzer; cached as long as all parameters are the same objects."""
         values = [getattr(self, name) for name in _PARAMETERS]
         if hasattr(self, "_resolved") and all(map(operator.is_, values, self._resolved[0])):
             return self._resolved[1]
         settings = resolve(self.get_params(deep=False))
-        # What could be changed in place is looked at in every call.
+        # Not cached if a parameter could be changed in place.
         if all(isinstance(value, _UNCHANGING) or callable(value) for value in values):
             self._resolved = values, settings
         return settings
 
-    def _read(self, X: Any, settings: Settings, bar: ProgressBar) -> Corpus:
-        """Documents become lists of terms."""
-        corpus = Corpus(
-            code_points(settings.lowercase, settings.strip_accents),
-            analyzer=settings.analyzer,
-            min_length=settings.min_word_length,
-            marks=settings.marks,
-            min_n=settings.ngram_range[0],
-            max_n=settings.ngram_range[1],
-            n_threads=count_threads(self.n_jobs),
-        )
-        feed(corpus, X, settings, bar.phase("Reading texts", len(X) if hasattr(X, "__len__") else None))
-        terms = None
-        if settings.stemmer is not None or settings.tokenizer is not None:
-            terms = _terms_of(corpus.tokens(), settings)
-        corpus.map_tokens(list(settings.stop_words), terms)
-        return corpus
+    def _fixed_rows(self, corpora: list[Corpus], settings: tuple[Settings, ...], bar: ProgressBar) -> sp.csr_matrix:
+        """Counts of the n-grams of ``vocabulary``, from which ``n_documents_`` and ``idf_`` are learnt."""
+        self._parts = [fixed(self.vocabulary, settings[0])]
+        self._column_of = None
+        self.n_documents_ = corpora[0].n_documents
+        self._parts[0].apply(corpora[0])
+        counts = self._rows(corpora, is_learned=False, bar=bar, unweighted=True)
+        found = np.bincount(counts.indices, minlength=counts.shape[1])
+        with np.errstate(divide="ignore"):  # without smoothing, what no document has is infinitely informative, as in scikit-learn
+            self._keep_idf(_idf(found, self.n_documents_, settings[0]), settings[0])
+        return counts
 
-    def _learn(self, corpus: Corpus, settings: Settings, bar: ProgressBar) -> None:
-        n_documents = corpus.n_documents
-        least = settings.min_df if isinstance(settings.min_df, int) else settings.min_df * n_documents
-        most = settings.max_df if isinstance(settings.max_df, int) else settings.max_df * n_documents
-        if n_documents > 0 and most < least:
-            raise ValueError(
-                f"max_df must allow as many documents as min_df asks for. Got max_df={settings.max_df}, min_df={settings.min_df}."
-            )
-        min_n, max_n = settings.ngram_range
-        is_words = settings.analyzer == "word"
-        is_joined = is_words and max_n > 1 and settings.needs_blank_check and corpus.has_blanks()
-        if is_joined:
-            corpus.join_ngrams(min_n, max_n, None)
-        if is_joined or not is_words:
-            min_n = max_n = 1
-        vocabulary = Vocabulary()
-        has_limit = settings.max_features is not None
-        vocabulary.learn(
-            corpus,
-            max_n=max_n,
-            min_documents=max(1, math.ceil(least)),
-            counts_occurrences=has_limit,
-            on_progress=bar.phase("Counting terms"),
-        )
-        vocabulary.choose_columns(min_n, float(most))
-        if vocabulary.n_columns == 0:
+    def _weigh(self, rows: sp.csr_matrix) -> sp.csr_matrix:
+        """Weigh counts as the core does."""
+        if hasattr(self, "_idf"):
+            rows.data *= self._idf[rows.indices]
+        if self.norm is not None and rows.nnz:
+            normalize(rows, self.norm, copy=False)
+        return rows.astype(self._settings()[0].dtype, copy=False)
+
+    def _keep_idf(self, idf: npt.NDArray[np.float64], settings: Settings) -> None:
+        if settings.use_idf:
+            self._idf = idf
+        elif hasattr(self, "_idf"):
+            del self._idf
+
+    def _learn(self, corpora: list[Corpus], settings: tuple[Settings, ...], bar: ProgressBar) -> None:
+        parts = [learn(corpus, own, bar) for corpus, own in zip(corpora, settings, strict=True)]
+        self._adopt(parts, corpora[0].n_documents, corpora[0].n_threads)
+
+    def _adopt(self, parts: list[Part], n_documents: int, n_threads: int) -> None:
+        """Become fitted."""
+        settings = parts[0].settings
+        if not any(part.n_columns for part in parts):
             raise NoColumnsError(
-                "X must hold terms that min_df, max_df and stop_words leave over: no column remains. "
+                "X must contain terms that min_df, max_df and stop_words do not remove: no column remains. "
                 f"Got {n_documents} documents, min_df={settings.min_df}, max_df={settings.max_df}."
             )
-        if settings.max_features is not None and vocabulary.n_columns > settings.max_features:
-            occurrences = vocabulary.occurrence_counts().astype(np.float64)
-            kept = np.zeros(len(occurrences), dtype=np.uint8)
-            # Ties fall as in scikit-learn, which sorts the same numbers in the same way.
-            kept[(-occurrences).argsort()[: settings.max_features]] = 1
-            vocabulary.keep_columns(kept)
-        self._vocabulary = vocabulary
+        self._parts = parts
         self._column_of = None
-        self._is_joined = is_joined
         self.n_documents_ = n_documents
-        if settings.use_idf:
-            extra = int(settings.smooth_idf)
-            counts = vocabulary.document_counts().astype(np.float64)
-            self.idf_ = np.log((n_documents + extra) / (counts + extra)) + 1.0
-        elif hasattr(self, "idf_"):
-            del self.idf_
+        # Numbers of documents are far fewer than columns.
+        by_count = _idf(np.arange(1, n_documents + 1), n_documents, settings)
+        self._keep_idf(np.concatenate([part.weigh(by_count, n_threads) for part in parts]), settings)
 
-    def _rows(self, corpus: Corpus, settings: Settings, is_learned: bool, bar: ProgressBar) -> sp.csr_matrix:
-        n_documents = corpus.n_documents
-        parts = self._vocabulary.rows(
-            corpus,
-            sublinear_tf=settings.sublinear_tf,
-            idf=np.ascontiguousarray(self.idf_, dtype=np.float64) if settings.use_idf else None,
-            norm=settings.norm or "",
+    def _rows(self, corpora: list[Corpus], is_learned: bool, bar: ProgressBar, *, unweighted: bool = False) -> sp.csr_matrix:
+        settings, n_documents = self._settings()[0], corpora[0].n_documents
+        arrays = tfidf_rows(
+            [part.vocabulary for part in self._parts],
+            corpora,
+            idf=self.idf_ if settings.use_idf and not unweighted else None,
             is_learned=is_learned,
+            options=_matrix_options(settings, unweighted=unweighted),
             on_progress=bar.phase("Making columns", n_documents),
         )
-        return _to_csr(parts, n_documents, self._vocabulary.n_columns)
+        return _to_csr(arrays, n_documents, self._column_starts()[-1])
 
-    def _hashed_rows(self, corpus: Corpus, settings: Settings, bar: ProgressBar) -> sp.csr_matrix:
-        assert settings.hashing is not None
-        n_documents = corpus.n_documents
-        min_n, max_n = settings.ngram_range if settings.analyzer == "word" else (1, 1)
-        parts = corpus.hashed_rows(
-            min_n=min_n,
-            max_n=max_n,
-            n_bits=settings.hashing,
-            sublinear_tf=settings.sublinear_tf,
-            norm=settings.norm or "",
+    def _hashed_rows(self, corpora: list[Corpus], settings: tuple[Settings, ...], bar: ProgressBar) -> sp.csr_matrix:
+        n_documents = corpora[0].n_documents
+        arrays = hashed_rows(
+            corpora,
+            sizes=[own.ngram_range if own.analyzer == "word" else (1, 1) for own in settings],
+            n_bits=settings[0].hashing or 0,
+            options=_matrix_options(settings[0]),
             on_progress=bar.phase("Making columns", n_documents),
         )
-        return _to_csr(parts, n_documents, 2**settings.hashing)
+        return _to_csr(arrays, n_documents, self._column_starts()[-1])
+
+    def _to_values(self) -> dict[str, Any]:
+        self._check_reads_texts()
+        if self.hashing is not None:
+            return {}
+        parts = [part.to_values() for part in self._parts]
+        values: dict[str, Any] = parts[0] if len(parts) == 1 else {"parts": parts}
+        values["n_documents"] = getattr(self, "n_documents_", None)
+        return values | ({"idf": self._idf} if hasattr(self, "_idf") else {})
+
+    def _check_reads_texts(self) -> None:
+        # A model from elsewhere must not open files whose names it is sent.
+        if self.input != "content":
+            raise ValueError(f"input must be 'content' to be stored in a model file. Got {self.input!r}.")
+
+    def _from_values(self, values: dict[str, Any]) -> None:
+        self._check_reads_texts()
+        settings = self._settings()
+        if settings[0].hashing is not None:
+            return
+        stored = values.get("parts", [values])
+        if len(stored) != len(settings):
+            raise ValueError("there is not one vocabulary for each analyzer")
+        self._parts = [Part.from_values(of_part, own) for of_part, own in zip(stored, settings, strict=True)]
+        self._column_of = None
+        if values["n_documents"] is not None:
+            self.n_documents_ = int(values["n_documents"])
+        if "idf" in values:
+            self._idf = np.ascontiguousarray(values["idf"], dtype=np.float64)
+        if settings[0].use_idf and self._idf.shape != (self._column_starts()[-1],):
+            raise ValueError("the vocabulary and its frequencies do not match")
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        # What is made again when it is first asked for.
+        # Without what can be computed again.
         return {name: None if name == "_column_of" else value for name, value in state.items() if name != "_resolved"}
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self.hashing is not None or hasattr(self, "_vocabulary")
+        return self.hashing is not None or (hasattr(self, "_parts") and (hasattr(self, "_idf") or self.use_idf is False))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -379,20 +465,19 @@ _UNCHANGING = (type(None), str, Number, tuple, frozenset)
 _PARAMETERS: tuple[str, ...] = tuple(TextVectorizer._get_param_names())
 
 
-def _terms_of(tokens: list[str], settings: Settings) -> list[str | None]:
-    """What each distinct token counts as; None for nothing."""
-    terms: list[str | None]
-    if settings.stemmer is None:
-        terms = list(tokens)
-    elif isinstance(settings.stemmer, str):
-        # Tokens are distinct, so a cache would only cost.
-        terms = importlib.import_module("Stemmer").Stemmer(settings.stemmer, 0).stemWords(tokens)
-    else:
-        terms = [settings.stemmer(token) for token in tokens]
-    if settings.tokenizer is not None:
-        # The compiled tokenizer has dropped short tokens already.
-        terms = [term if len(token) >= settings.min_token_length else None for token, term in zip(tokens, terms, strict=True)]
-    return terms
+def _matrix_options(settings: Settings, *, unweighted: bool = False) -> MatrixOptions:
+    return MatrixOptions(
+        sublinear_tf=settings.sublinear_tf,
+        binary=settings.binary,
+        norm="" if unweighted else settings.norm or "",
+        is_double=unweighted or settings.dtype == "float64",
+    )
+
+
+def _idf(n_documents_with: npt.NDArray[Any], n_documents: int, settings: Settings) -> npt.NDArray[np.float64]:
+    extra = int(settings.smooth_idf)
+    idf: npt.NDArray[np.float64] = np.log((n_documents + extra) / (n_documents_with + float(extra))) + 1.0
+    return idf
 
 
 def _to_csr(parts: tuple[Any, Any, Any], n_documents: int, n_columns: int) -> sp.csr_matrix:

@@ -167,7 +167,7 @@ def make_documents(n_documents, seed=0):
     return [" ".join(words[row[: 5 + i % 56]]) for i, row in enumerate(ranks)]
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7, -1])
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7, 64, -1])
 def test_same_matrix_for_any_number_of_threads(n_jobs):
     documents = make_documents(6000)
     one = TextVectorizer(ngram_range=(1, 3)).fit(documents)
@@ -280,3 +280,17 @@ def test_segmenter_cuts_chinese():
     assert "公园" in names
     assert "!" in names
     assert "。" not in names
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *[{"ngram_range": (1, 1)}, {"ngram_range": (1, 3)}, {"ngram_range": (2, 3)}, {"ngram_range": (1, 2), "max_features": 5}],
+        *[{"analyzer": "char"}, {"analyzer": "char_wb"}, {"preset": "paper", "min_df": 1}, {"min_df": 2, "max_df": 0.7}],
+    ],
+)
+def test_sizes_of_ngrams(options):
+    vectorizer = TextVectorizer(**{"min_df": 1, **options}).fit(["a good value!", "not a good value", "values are good", "a value"])
+    names = vectorizer.get_feature_names_out()
+    sizes = [len(name) if "analyzer" in options else name.count(" ") + 1 for name in names]
+    assert vectorizer._ngram_sizes().tolist() == sizes
