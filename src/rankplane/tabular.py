@@ -15,10 +15,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankplane.docstrings import Entry, documented
+from rankplane.validation import check_choice
+from rankplane.versions import Versioned
 
+SKEWED = 1.0  # skewness
 MISSING = ("", "na", "nan", "n/a", "null", "none")
+LONGEST_MISSING = max(map(len, MISSING))
 BOOLEANS = {"true": 1.0, "false": 0.0}
-# What numbers and categories cannot be made of, and what such values are called.
+# Values that are neither numbers nor categories, and their names in messages.
 UNFIT = {
     (list, tuple, set, frozenset, np.ndarray): "lists",
     (dict,): "objects",
@@ -50,10 +54,11 @@ Columns = Mapping[Any, Iterable[Any]] | Frame | ArrayLike
 
 def is_missing(value: Any) -> bool:
     if isinstance(value, str):
-        return value.strip().lower() in MISSING
+        word = value.strip()
+        return len(word) <= LONGEST_MISSING and word.lower() in MISSING  # no letter has fewer in lower case
     if value is None:
         return True
-    differs = value != value  # as NaN and NaT do; the NA of pandas answers with itself
+    differs = value != value  # as NaN and NaT do; for the NA of pandas, the comparison is NA
     return bool(differs) if isinstance(differs, bool | np.bool_) else differs is value
 
 
@@ -84,14 +89,14 @@ def is_number(value: Any) -> bool:
 
 
 def unfit(value: Any) -> str | None:
-    """What values of this kind are called, if they are neither numbers nor words."""
+    """The name of this kind of values if they are neither numbers nor words; None otherwise."""
     if isinstance(value, str | int | float) or is_missing(value):
         return None
     return next((name for kinds, name in UNFIT.items() if isinstance(value, kinds)), None)
 
 
 def unknown_column(name: str, known: Iterable[str]) -> str:
-    """The rest of a sentence that begins with what lacks the column."""
+    """The end of a message about a missing column."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if near:
@@ -101,35 +106,35 @@ def unknown_column(name: str, known: Iterable[str]) -> str:
 
 
 def unnamed(n_columns: int) -> list[str]:
-    """What columns are called that have no names."""
+    """How columns without names are named."""
     return [f"column {number}" for number in range(n_columns)]
 
 
 @dataclass(frozen=True)
-class Table:
-    """Columns by their place, and their names."""
+class NamedColumns:
+    """Columns by position, and their names."""
 
     names: list[str]
     column: Callable[[int], Any]
     has_names: bool = True
 
 
-def table_of(X: Any, min_rows: int) -> Table:
-    """What users have tables in; an array must have some rows."""
+def named_columns(X: Any, min_rows: int) -> NamedColumns:
+    """Columns of any kind of table; an array must have at least ``min_rows``."""
     if isinstance(X, Mapping):
         columns = list(X.values())
-        return Table([str(name) for name in X], lambda place: columns[place])
+        return NamedColumns([str(name) for name in X], lambda place: columns[place])
     if hasattr(X, "column_names") and hasattr(X, "column"):  # pyarrow
-        return Table([str(name) for name in X.column_names], X.column)
+        return NamedColumns([str(name) for name in X.column_names], X.column)
     if hasattr(X, "collect_schema") and not hasattr(X, "height"):  # polars
         raise TypeError(f"X must be a table in memory: collect() it first. Got a {type(X).__name__}.")
     if hasattr(X, "columns"):
         labels = list(X.columns)
         # By place where that can be, since labels of pandas may occur twice.
         get = (lambda place: X.iloc[:, place]) if hasattr(X, "iloc") else (lambda place: X[labels[place]])
-        return Table([str(label) for label in labels], get)
+        return NamedColumns([str(label) for label in labels], get)
     array = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=min_rows, input_name="X")
-    return Table(unnamed(array.shape[1]), lambda place: array[:, place], has_names=False)
+    return NamedColumns(unnamed(array.shape[1]), lambda place: array[:, place], has_names=False)
 
 
 def values_of(column: Any, name: str) -> NDArray[np.float64] | list[Any]:
@@ -138,15 +143,33 @@ def values_of(column: Any, name: str) -> NDArray[np.float64] | list[Any]:
         raise ValueError(f"Column {name!r} must be a list of values. Got {column!r}.")
     if not hasattr(column, "__array__"):
         return list(column)
-    # Of a dictionary with gaps, pyarrow makes an array that has none.
+    # Converted by numpy, a dictionary array would lose its missing values.
     if hasattr(column, "to_pylist") and "dictionary" in str(getattr(column, "type", "")):
         return list(column.to_pylist())
     array = np.asarray(column)
     if array.ndim != 1:
         raise ValueError(f"Column {name!r} must have one dimension. Got an array of shape {array.shape}.")
     if array.dtype.kind in "mM":
-        return list(array)  # of numpy's own dates; tolist would make whole numbers of fine ones
+        return list(array)  # tolist would turn dates in nanoseconds into integers
     return array.astype(np.float64) if array.dtype.kind in "biuf" else list(array.tolist())
+
+
+def values_by_name(asked: list[str], table: NamedColumns) -> dict[str, Any]:
+    """Values of the columns, all of one length."""
+    places = {name: place for place, name in enumerate(table.names)}
+    if len(places) != len(table.names):
+        raise ValueError(f'X has a column "{Counter(table.names).most_common(1)[0][0]}" twice.')
+    found: dict[str, Any] = {}
+    for name in asked:
+        if name not in places:
+            raise ValueError(f"X {unknown_column(name, table.names)}")
+        found[name] = values_of(table.column(places[name]), name)
+        if len(found[name]) != len(found[asked[0]]):
+            raise ValueError(
+                f"X must have columns of one length. Got {len(found[asked[0]])} values in {asked[0]!r}, "
+                f"{len(found[name])} in {name!r}."
+            )
+    return found
 
 
 def as_numbers(values: NDArray[np.float64] | list[Any]) -> NDArray[np.float64]:
@@ -190,6 +213,28 @@ def mean_and_deviation(numbers: NDArray[np.float64]) -> tuple[float, float]:
     return float(known.mean() * unit), float(known.std() * unit) or 1.0
 
 
+def median_and_spread(numbers: NDArray[np.float64]) -> tuple[float, float]:
+    """The median and the median distance from it; an infinite one if the numbers are not skewed."""
+    known = numbers[np.isfinite(numbers)]
+    if not len(known) or known.min() == known.max():
+        return 0.0, np.inf
+    mean, deviation = mean_and_deviation(known)
+    with np.errstate(over="ignore", invalid="ignore"):
+        skewness = np.mean(((known - mean) / deviation) ** 3)
+    median = float(np.median(known))
+    distances = np.abs(known - median)
+    spread = float(np.median(distances)) or float(distances[distances > 0].min())
+    return (median, spread) if abs(skewness) > SKEWED else (0.0, np.inf)
+
+
+def with_logarithm(numbers: NDArray[np.float64], median: float, spread: float) -> NDArray[np.float64]:
+    """Signed logarithms of the distances from the median; the numbers themselves if the spread is infinite."""
+    if np.isinf(spread):
+        return numbers
+    distances = numbers - median
+    return np.asarray(np.sign(distances) * np.log1p(np.abs(distances) / spread))
+
+
 TABLE = Entry(
     "dict of columns, DataFrame, pyarrow.Table or array-like of shape (n_samples, n_columns)",
     "A table. Columns are found by name, in any order; those of an array by position.",
@@ -197,7 +242,7 @@ TABLE = Entry(
 
 
 @documented({"X": TABLE})
-class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode the columns of a table as a sparse matrix.
 
     Numeric columns are scaled to zero mean and unit variance; missing and infinite values are replaced by the mean, true counts
@@ -208,6 +253,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     columns : list of str
         Names of the columns to use. If None, all are used.
+    skewed : 'log'
+        Take logarithms of skewed numeric columns before scaling: ``sign(d) * log(1 + abs(d))``, with ``d`` the distance from the
+        median in units of the median distance. A column is skewed if its skewness is above 1 or below -1. If None, columns stay
+        as they are.
     sparse_output : bool
         Whether ``transform`` returns a csr matrix or an array. ``set_output`` needs an array.
 
@@ -219,6 +268,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Mean of each numeric column.
     deviations_ : ndarray of shape (n_numeric,)
         Standard deviation of each numeric column.
+    medians_ : ndarray of shape (n_numeric,)
+        Median of each numeric column. Only with ``skewed='log'``.
+    spreads_ : ndarray of shape (n_numeric,)
+        Median distance from the median of each numeric column; infinite for columns that are not skewed. Only with
+        ``skewed='log'``.
     categories_ : dict of str to list of str
         Categories of each column that is one-hot encoded.
     n_features_in_ : int
@@ -241,10 +295,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ['size', 'colour=blue', 'colour=red']
     """
 
-    fitted: ClassVar[tuple[str, ...]] = ("names_", "means_", "deviations_", "categories_")
+    fitted: ClassVar[tuple[str, ...]] = ("names_", "means_", "deviations_", "categories_", "medians_", "spreads_")
 
-    def __init__(self, *, columns: list[str] | None = None, sparse_output: bool = True) -> None:
+    def __init__(self, *, columns: list[str] | None = None, skewed: str | None = None, sparse_output: bool = True) -> None:
         self.columns = columns
+        self.skewed = skewed
         self.sparse_output = sparse_output
 
     def fit(self, X: Columns, y: Any = None) -> Self:
@@ -262,23 +317,27 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         object
             The fitted encoder.
         """
-        table = table_of(X, min_rows=1)
+        table = named_columns(X, min_rows=1)
         if isinstance(self.columns, str):
             raise ValueError(f"columns must be None or a list of names. Got {self.columns!r}.")
         asked = table.names if self.columns is None else [str(name) for name in self.columns]
-        found = self._found(asked, table)
+        check_choice("skewed", self.skewed, (None, "log"))
+        found = values_by_name(asked, table)
         if not found or not len(next(iter(found.values()))):
             raise ValueError(f"X must have at least one {'row' if found else 'column'}.")
         self.names_ = asked
         self.categories_: dict[str, list[str]] = {}
-        moments = []
+        moments, middles = [], []
         for name, values in found.items():
             try:
-                moments.append(mean_and_deviation(as_numbers(values)))
+                numbers = as_numbers(values)
+                middles.append(median_and_spread(numbers) if self.skewed else (0.0, np.inf))
+                moments.append(mean_and_deviation(with_logarithm(numbers, *middles[-1])))
             except CellError:
                 check_words(name, values)
                 self.categories_[name] = sorted({str(value) for value in values if not is_missing(value)})
         self.means_, self.deviations_ = np.array(moments).reshape(-1, 2).T.copy()
+        self.medians_, self.spreads_ = np.array(middles).reshape(-1, 2).T.copy()
         return self
 
     def transform(self, X: Columns) -> Any:
@@ -290,14 +349,14 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The encoded table.
         """
         check_is_fitted(self)
-        table = table_of(X, min_rows=0)
+        table = named_columns(X, min_rows=0)
         if not (table.has_names and self._has_names()):
             if len(table.names) != len(self.names_):
                 raise ValueError(
                     f"X has {len(table.names)} features, but ColumnEncoder is expecting {len(self.names_)} features as input."
                 )
             table = replace(table, names=self.names_)
-        found = self._found(self.names_, table)
+        found = values_by_name(self.names_, table)
         n_rows = len(next(iter(found.values())))
         rows, entries, counts, n_numeric = [], [], [], 0
         for name, values in found.items():
@@ -316,24 +375,6 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         matrix = sp.csc_matrix((np.concatenate(entries), np.concatenate(rows), ends), shape=(n_rows, len(counts))).tocsr()
         return matrix if self.sparse_output else matrix.toarray()
 
-    @staticmethod
-    def _found(asked: list[str], table: Table) -> dict[str, Any]:
-        """Values of the asked columns, all of one length."""
-        places = {name: place for place, name in enumerate(table.names)}
-        if len(places) != len(table.names):
-            raise ValueError(f'X has a column "{Counter(table.names).most_common(1)[0][0]}" twice.')
-        found: dict[str, Any] = {}
-        for name in asked:
-            if name not in places:
-                raise ValueError(f"X {unknown_column(name, table.names)}")
-            found[name] = values_of(table.column(places[name]), name)
-            if len(found[name]) != len(found[asked[0]]):
-                raise ValueError(
-                    f"X must have columns of one length. Got {len(found[asked[0]])} values in {asked[0]!r}, "
-                    f"{len(found[name])} in {name!r}."
-                )
-        return found
-
     def _scaled(self, name: str, values: Any, number: int) -> NDArray[np.float64]:
         try:
             numbers = as_numbers(values)
@@ -341,6 +382,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             shown = shortened(values[error.row])
             raise CellError(f"Column {name!r} must hold numbers, as it did in training. Got {shown}.", error.row) from None
         mean, deviation = self.means_[number], self.deviations_[number]
+        numbers = with_logarithm(numbers, self.medians_[number], self.spreads_[number])
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = (numbers - mean) / deviation
             huge = ~np.isfinite(scaled)
@@ -361,6 +403,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         order = np.argsort(numbers, kind="stable")
         rows = order[np.searchsorted(numbers[order], 0) :]
         return rows, np.bincount(numbers[rows], minlength=len(categories)).tolist()
+
+    @property
+    def has_skewed_columns(self) -> bool:
+        """Whether the logarithm of any column is taken."""
+        return bool(np.any(np.isfinite(self.spreads_)))
 
     def _has_names(self) -> bool:
         return self.names_ != unnamed(len(self.names_))
@@ -401,6 +448,23 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for name, shown in zip(self.names_, given, strict=True)
         ]
         return np.array([name for names in named for name in names], dtype=object)
+
+    def _to_values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.fitted}
+
+    def _from_values(self, values: dict[str, Any]) -> None:
+        n_means = len(values["means_"])
+        older = {"medians_": np.zeros(n_means), "spreads_": np.full(n_means, np.inf)}
+        for name in self.fitted:
+            setattr(self, name, (older | values)[name])
+        names, categories = self.names_, self.categories_
+        is_sound = isinstance(names, list) and all(isinstance(name, str) for name in names) and isinstance(categories, dict)
+        is_sound = is_sound and all(isinstance(listed, list) for listed in categories.values())
+        n_numbers = len([name for name in names if name not in categories])
+        if not is_sound or not self.means_.shape == self.deviations_.shape == self.medians_.shape == self.spreads_.shape == (
+            n_numbers,
+        ):
+            raise ValueError("the columns do not match their means or categories")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "names_")
