@@ -1,1 +1,1 @@
-"""From scores to answers: rankers, probabilities, decisions, explanations."""
+"""From scores to predictions: rankers, probabilities, decisions, explanations."""

@@ -11,6 +11,7 @@ def test_terms_add_up_to_the_score(model, ranked):
     fitted = model().fit(X, y)
     weights, offsets = fitted.boundary_planes()
     assert weights.shape == (30, 3)
+    np.testing.assert_array_equal(fitted.boundary_planes([4, 0, 4])[0], weights[[4, 0, 4]])
     expected = X @ weights + offsets
     for top in (2, 100):
         for row, explanation in enumerate(fitted.explain(X[:10], top=top)):
@@ -26,10 +27,10 @@ def test_terms_add_up_to_the_score(model, ranked):
 
 def test_boundaries_decide_the_rank(ranked):
     """Counting the boundaries a row is above is the ranker of the ordered models."""
-    from rankplane import SVMOP, SVOR, SVR, RedSVM
+    from rankplane import KDLOR, SVMOP, SVOR, SVOREX, SVR, RedSVM
 
     X, y = ranked
-    for model in (NPSVOR, SVMOP, RedSVM, SVOR, SVR):
+    for model in (NPSVOR, SVMOP, RedSVM, SVOR, SVOREX, KDLOR, SVR):
         fitted = model().fit(X, y)
         above = [sum(b.score > 0 for b in e.boundaries) for e in fitted.explain(X)]
         np.testing.assert_array_equal(fitted.predict(X), 1 + np.array(above))
@@ -74,7 +75,7 @@ def test_through_a_search(ranked):
 
 
 @pytest.mark.parametrize("n_columns", [1, 5, 20, 21, 500])
-def test_the_most_telling_of_many_columns(n_columns):
+def test_the_most_important_of_many_columns(n_columns):
     values = np.random.default_rng(0).standard_normal(n_columns).round(1)
     up, down = extremes(values, np.arange(n_columns), 10, None)
     assert [value for _, value in up] == sorted(values[values > 0].tolist(), reverse=True)[:10]

@@ -4,16 +4,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from benchmarks.calibrators.cumulative import Cumulative
 from conftest import make_ranked
 from rankplane import NPSVOR
 from rankplane.prediction import calibration, decisions
-from rankplane.prediction.calibration import Cumulative, Curved, LogisticProblem, Multinomial
+from rankplane.prediction.calibration import Curved, LogisticProblem, Multinomial
 from rankplane.solver.blas import one_thread
 
 masses = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 6)), elements=st.floats(0.01, 1)).map(
@@ -66,9 +69,9 @@ def test_calibrators_keep_to_one_thread_of_the_linear_algebra(monkeypatch):
     seen = []
 
     def watched(work):
-        def working(*arguments):
+        def working(*arguments, **options):
             seen.append(blas_threads())
-            return work(*arguments)
+            return work(*arguments, **options)
 
         return working
 
@@ -141,12 +144,18 @@ def test_weights_for_every_plane_of_many_ranks_are_understood():
     rng = np.random.default_rng(0)
     scores, weights = rng.standard_normal((5, 14)), rng.standard_normal((29, 14))
     z = np.column_stack([scores, np.sqrt(1 + scores**2) - 1]) @ weights[:-1] + weights[-1]
-    np.testing.assert_allclose(Curved(weights).probabilities(scores), calibration.softmax(z))
+    np.testing.assert_allclose(Curved(weights).probabilities(scores), softmax(z, axis=1))
+
+
+@given(arrays(np.float64, st.tuples(st.integers(0, 4), st.integers(2, 6)), elements=st.floats(-1e9, 1e9)))
+def test_softmax_is_that_of_scipy(scores):
+    scores[:, 1:2] = -np.inf  # as ranks have that no row was of
+    np.testing.assert_array_equal(calibration.softmax(scores), softmax(scores, axis=1))
 
 
 def test_waves_are_orthonormal_and_sum_to_zero():
     for n_ranks in (2, 3, 10, 57):
-        basis = calibration.waves(n_ranks)
+        basis = calibration.cosines(n_ranks)
         np.testing.assert_allclose(basis.T @ basis, np.eye(n_ranks - 1), atol=1e-12)
         np.testing.assert_allclose(basis.sum(axis=0), 0, atol=1e-12)
 
@@ -156,26 +165,26 @@ def test_curvature_is_the_slope_of_the_gradient(n_ranks):
     scores, ranks = held_out(400, n_ranks)
     weights = np.random.default_rng(1).uniform(0.5, 2, 400)
     problem = Curved.problem(scores, ranks, n_ranks, weights)
-    nothing = np.zeros((problem.F.shape[1], problem.waves.shape[1]))
-    T = problem.stepped(nothing, 0.05 * np.cos(np.arange(len(problem.flat(nothing)))))
+    nothing = np.zeros((problem.F.shape[1], problem.cosines.shape[1]))
+    T = problem.take_step(nothing, 0.05 * np.cos(np.arange(len(problem.as_vector(nothing)))))
     hessian = problem.curvature(T)
 
     def slope(T):
-        return problem.flat(problem.gradient(problem.objective(T)[1]) + problem.pulled(T))
+        return problem.as_vector(problem.gradient(problem.objective(T)[1]) + problem.penalty_gradient(T))
 
     for number in np.linspace(0, len(hessian) - 1, 12).astype(int):
         step = np.zeros(len(hessian))
         step[number] = 1e-5
-        found = (slope(problem.stepped(T, step)) - slope(problem.stepped(T, -step))) / 2e-5
+        found = (slope(problem.take_step(T, step)) - slope(problem.take_step(T, -step))) / 2e-5
         np.testing.assert_allclose(hessian[number], found, atol=1e-3 * np.abs(hessian).max())
 
 
 @pytest.mark.parametrize("n_rows", [400, 20_000])
 def test_multinomial_is_logistic_regression(n_rows):
     scores, ranks = held_out(n_rows)
-    pull = max(1.0, 1e-3 * n_rows / 6)
+    penalty = max(1.0, 1e-3 * n_rows / 6)
     scale = scores.std(axis=0)
-    theirs = LogisticRegression(C=1 / pull, tol=1e-8, max_iter=10_000).fit(scores / scale, ranks)
+    theirs = LogisticRegression(C=1 / penalty, tol=1e-8, max_iter=10_000).fit(scores / scale, ranks)
     expected = theirs.predict_proba(scores / scale)
     np.testing.assert_allclose(Multinomial.fit(scores, ranks, 5).probabilities(scores), expected, atol=2e-3)
 
@@ -307,17 +316,21 @@ def test_no_probabilities_without_asking(ranked):
             getattr(fitted, method)(ranked[0])
 
 
-@given(masses, st.floats(0.05, 0.99))
-def test_sets_are_intervals_around_the_mode(p, threshold):
-    sets = decisions.rank_sets(p, threshold)
-    for row, members in zip(p, sets, strict=True):
-        inside = np.flatnonzero(members)
-        assert len(inside) > 0
-        assert np.array_equal(inside, np.arange(inside[0], inside[-1] + 1))
-        assert members[np.argmax(row)]
-    wider = decisions.rank_sets(p, min(threshold + 0.2, 1.0))
-    assert np.all(wider >= sets)
-    assert np.all(decisions.rank_sets(p, np.inf))
+@given(masses, st.floats(0.05, 0.99), st.sampled_from(decisions.SCORES), st.integers(0, 99))
+def test_sets_are_intervals_around_the_mode(p, threshold, score, seed):
+    n_ranks = p.shape[1]
+    limits = threshold + np.random.default_rng(seed).uniform(-0.3, 0.3, n_ranks)
+    for thresholds in (np.full(n_ranks, threshold), limits):
+        sets = decisions.SetRule(score, thresholds).sets(p)
+        for row, members in zip(p, sets, strict=True):
+            inside = np.flatnonzero(members)
+            assert len(inside) > 0
+            assert np.array_equal(inside, np.arange(inside[0], inside[-1] + 1))
+            assert members[np.argmax(row)]
+        wider = decisions.SetRule(score, thresholds + 0.2).sets(p)
+        assert np.all(wider >= sets)
+        assert np.all(decisions.SetRule("before", thresholds).sets(p) >= decisions.SetRule("after", thresholds).sets(p))
+    assert np.all(decisions.SetRule(score, np.full(n_ranks, np.inf)).sets(p))
 
 
 def test_threshold_is_the_conformal_quantile():
@@ -327,19 +340,23 @@ def test_threshold_is_the_conformal_quantile():
 
 
 @pytest.mark.parametrize("coverage", [0.7, 0.9])
-def test_coverage_by_simulation(coverage):
+@pytest.mark.parametrize("score", decisions.SCORES)
+def test_coverage_by_simulation(coverage, score):
     """Over many draws, new rows have their rank in the set as often as asked, or more often: the most likely rank is always in."""
-    covered, uncut, sizes = [], [], []
-    for seed in range(12):
+    covered, uncut, sizes, by_rank = [], [], [], []
+    for seed in range(8):
         X, y = make_ranked(n_rows=1200, n_columns=40, n_ranks=5, seed=seed)
         fitted = NPSVOR(probability=True).fit(X[:600], y[:600])
-        sets = fitted.predict_set(X[600:], coverage)
+        sets = fitted.predict_set(X[600:], coverage, score=score)
         new = np.arange(600), y[600:] - 1
         covered.append(np.mean(sets[new]))
         sizes.append(sets.sum(axis=1).mean())
         threshold = decisions.conformal_threshold(fitted.conformity_, coverage)
         uncut.append(np.mean(decisions.entry_mass(fitted.predict_proba(X[600:]))[new] <= threshold))
+        of_each = fitted.predict_set(X[600:], coverage, per_rank=True, score=score)[new]
+        by_rank.append([of_each[new[1] == rank].mean() for rank in range(5)])
     assert np.mean(uncut) == pytest.approx(coverage, abs=0.03)
+    assert np.min(np.mean(by_rank, axis=0)) >= coverage - 0.04
     assert np.mean(covered) >= coverage - 0.03
     assert np.mean(sizes) < 4
 
@@ -366,3 +383,11 @@ def test_held_out_scores_are_on_the_scale_of_the_fit(model, C):
     probabilities = fitted.predict_proba(X[600:])
     promised, kept = probabilities.max(axis=1).mean(), np.mean(np.argmax(probabilities, axis=1) == y[600:] - 1)
     assert promised == pytest.approx(kept, abs=0.08)
+
+
+def test_scores_that_vary_by_rounding_only_are_calibrated():
+    """Columns that hardly any row has: all planes are flat, but for the last bits."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix((np.ones(500), rng.integers(0, 500_000, 500), np.arange(501)), shape=(500, 500_000))[:, :10]
+    model = NPSVOR(probability=True).fit(X, np.arange(500) % 5 + 1)
+    np.testing.assert_allclose(model.predict_proba(X), 0.2, atol=0.05)
