@@ -7,28 +7,33 @@ a reader wants to know is where the mistake was made, so the lines of the row at
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from rankplane.inputs.batches import MARK, Batch, InputError, Lines
+from rankplane.inputs.batches import MARK, Batch, InputError, Lines, wanted
 from rankplane.options import named
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 NAMED = {"tab": "\t", "\\t": "\t"}
 # A quote that is never closed takes the rest of the file for one field: it must not take all memory too.
 MAX_FIELD = 2**27
+LINE_FEED = "a line feed"
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the text of a file is written, where its name does not tell."""
+    """How a file is written, as far as its name does not show it, and how many of its rows are wanted."""
 
     delimiter: str | None = None
     encoding: str | None = None
+    format: str | None = None  # as an ending without its point, such as csv.gz
+    limit: int | None = None
 
     def check(self, path: str, kind: str) -> None:
         """Refuse what does not exist, or does not apply to this kind of file."""
+        if self.limit is not None and self.limit < 1:
+            raise InputError(f"{named('limit')} must be a positive number of rows. Got {self.limit}.")
         if self.delimiter is not None:
             if kind not in DELIMITERS:
                 raise InputError(f"{named('delimiter')} is for csv and tsv files. {path} is {kind}.")
@@ -68,10 +73,10 @@ def decoded_as(start: bytes) -> str | None:
 class Row:
     """Lines for the parser, and those of the row that it is at."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, end: str) -> None:
         self.source = lines
         self.lines: list[str] = []
-        self.end = ""  # of the header's line; LF stands for CRLF too
+        self.end = end  # of the header's line; LF stands for CRLF too
 
     def __iter__(self) -> Iterator[str]:
         for line in self.source:
@@ -83,7 +88,7 @@ class Row:
     def finish(self) -> None:
         """Check that the row ended as the header did, and forget its lines."""
         last = self.lines[-1]
-        end = "a line feed" if last[-1:] == "\n" else "a carriage return" if last[-1:] == "\r" else ""
+        end = LINE_FEED if last[-1:] == "\n" else "a carriage return" if last[-1:] == "\r" else ""
         self.end = self.end or end
         if end and end != self.end:
             raise InputError(
@@ -116,10 +121,10 @@ def end_of_quoted(text: str, place: int) -> int:
     return len(text) if place < 0 else place + 1
 
 
-def parsed(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows, but for empty lines, each with the line that it ends on."""
+def parsed(lines: Lines, delimiter: str, end: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Rows, but for empty lines, each with the line that it ends on. They must end as the first one does, or as is said."""
     csv.field_size_limit(MAX_FIELD)
-    row = Row(lines)
+    row = Row(lines, end)
     reader = csv.reader(row, delimiter=delimiter, strict=True)
     while True:
         try:
@@ -178,13 +183,29 @@ def is_blank(row: list[str]) -> bool:
     return len(row) == 1 and not row[0].strip()
 
 
-def csv_batches(lines: Lines, path: str, size: int, kind: str, dialect: Dialect) -> Iterator[Batch]:
-    delimiter = dialect.delimiter_of(kind)
-    table = parsed(lines, delimiter)
-    line, header = next(((line, row) for line, row in table if not is_blank(row)), (0, []))
-    if not header:
+@dataclass(frozen=True)
+class Header:
+    """The names of the columns, and the line that they end on."""
+
+    names: list[str]
+    line: int
+
+
+def read_header(table: Iterator[tuple[int, list[str]]], path: str) -> Header:
+    line, names = next(((line, row) for line, row in table if not is_blank(row)), (0, []))
+    if not names:
         raise InputError(f"{path} is empty.")
-    check_header(header, path, line)
+    check_header(names, path, line)
+    return Header(names, line)
+
+
+def csv_batches(
+    lines: Lines, path: str, size: int, delimiter: str, dialect: Dialect, keep: Collection[str] | None, given: Header | None
+) -> Iterator[Batch]:
+    """The rows of a text; a header that is given has been read before."""
+    table = parsed(lines, delimiter, "" if given is None else LINE_FEED)
+    found = given or read_header(table, path)
+    header = found.names
     if len(header) > 1:
         table = ((line, row) for line, row in table if not is_blank(row))
     elif dialect.delimiter is None:  # whoever names the delimiter knows that there is one column only
@@ -194,10 +215,11 @@ def csv_batches(lines: Lines, path: str, size: int, kind: str, dialect: Dialect)
     rows: list[list[str]] = []
     numbers: list[int] = []
     n_batches = 0
+    kept = set(wanted(header, keep))
 
     def batch() -> Batch:
-        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
-        return Batch(dict(zip(header, columns, strict=True)), numbers)
+        columns = zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True)
+        return Batch({name: list(column) for name, column in columns if name in kept}, numbers, names=header)
 
     for number, row in table:
         if len(row) != len(header):

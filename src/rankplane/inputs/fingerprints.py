@@ -1,4 +1,4 @@
-"""What tells whether a file is still the same: a digest of its bytes, taken while they are read, so that they are read once."""
+"""Digests of files, to see whether a file has changed. They are computed while the file is read, so that it is read once."""
 
 import hashlib
 import io
@@ -10,7 +10,35 @@ BLOCK = 1 << 17
 
 
 class Fingerprint:
-    """Of a file whose bytes pass by. It has a value once all have; what is no file, such as a pipe, has none.
+    """The digests of files that are read one after another."""
+
+    def __init__(self) -> None:
+        self.files: list[FileFingerprint] = []
+
+    def of_file(self) -> "FileFingerprint":
+        """The fingerprint of the next file."""
+        self.files.append(FileFingerprint())
+        return self.files[-1]
+
+    @property
+    def values(self) -> list[str]:
+        """Of each file that has one."""
+        return [file.value for file in self.files if file.value is not None]
+
+    @property
+    def value(self) -> str | None:
+        """Of all files: that of a single one, a digest of those of several; None unless every file has one."""
+        if not self.values or len(self.values) < len(self.files):
+            return None
+        return self.values[0] if len(self.values) == 1 else worded(hashlib.sha256("\n".join(self.values).encode()))
+
+
+def worded(digest: Any) -> str:
+    return f"sha256:{digest.hexdigest()}"
+
+
+class FileFingerprint:
+    """The digest of a file, known once all bytes are read. Pipes and the like have none.
 
     The bytes of a pipe cannot be had again, so there is nothing to compare them with.
     """
@@ -20,7 +48,7 @@ class Fingerprint:
         self.value: str | None = None
 
     def watching(self, file: io.BufferedReader, *, is_in_order: bool) -> BinaryIO:
-        """The file to read instead. One that is read here and there, as parquet is, is read through first."""
+        """The file to read instead. Files that are not read in order, such as parquet, are read once before."""
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file
         if is_in_order:
@@ -30,11 +58,11 @@ class Fingerprint:
         return file
 
     def finish(self, file: io.BufferedReader) -> None:
-        """Take what no reader asked for, such as bytes after the end of a packed file."""
+        """Read the rest, such as bytes after the end of a compressed file."""
         if self.value is None and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             while block := file.read(BLOCK):
                 self.digest.update(block)
-            self.value = f"sha256:{self.digest.hexdigest()}"
+            self.value = worded(self.digest)
 
 
 class WatchedFile(io.RawIOBase):

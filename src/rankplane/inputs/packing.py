@@ -1,4 +1,4 @@
-"""Files that are packed by gzip, zstandard, bzip2 or xz, and bytes that show what a file really is."""
+"""Compressed files (gzip, zstandard, bzip2, xz), and what the first bytes of a file show about its format."""
 
 import bz2
 import gzip
@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from rankplane.inputs.batches import InputError
 
-# What the standard library's unpackers raise for bytes that they do not know, and for a file that was cut short.
+# What the standard library raises for bytes in another format, and for a file that was cut short.
 UNPACKING_ERRORS = (zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile)
 PACKERS = {rb"\x1f\x8b\x08": ("gzip", ".gz"), rb"\x28\xb5\x2f\xfd": ("zstandard", ".zst")}
 PACKERS |= {rb"BZh[1-9]1AY&SY": ("bzip2", ".bz2"), rb"\xfd7zXZ\x00": ("xz", ".xz")}
@@ -25,11 +25,11 @@ OTHERS = {
 
 
 class UnpackError(ValueError):
-    """Bytes that were not packed as the name of the file tells."""
+    """The bytes are not compressed in the way that the file name says."""
 
 
 class ZstandardFile(io.RawIOBase):
-    """Frames of zstandard, one after the other; its own file object takes a file that was cut short for a whole one."""
+    """Frames of zstandard, one after the other; zstandard's own file object does not notice if a file was cut short."""
 
     def __init__(self, file: BinaryIO) -> None:
         try:
@@ -81,7 +81,7 @@ UNPACKERS: dict[str, Callable[[BinaryIO], Any]] = {
 
 
 def packed_again(start: bytes, path: str) -> str | None:
-    """A sentence for bytes that are packed although the name of the file does not tell."""
+    """The message for a compressed file whose name does not say so."""
     for pattern, (packer, ending) in PACKERS.items():
         if re.match(pattern, start):
             remedy = "unpack it once first" if path.endswith(ending) else f"its name must end in {ending}"
@@ -90,6 +90,6 @@ def packed_again(start: bytes, path: str) -> str | None:
 
 
 def no_text(start: bytes, path: str) -> str | None:
-    """A sentence for bytes that are of a kind of files which is no text."""
+    """The message for a kind of file that is not text."""
     sentences = (sentence for pattern, sentence in OTHERS.items() if re.match(pattern, start))
     return packed_again(start, path) or next((f"{path} {sentence}" for sentence in sentences), None)

@@ -1,33 +1,40 @@
 """Tables from files, batch by batch, so that a file may be larger than memory.
 
 csv, tsv and json lines are read by the standard library: it needs nothing else installed, streams, and knows the line that a
-complaint is about. Parquet needs pyarrow; .zst needs zstandard or Python 3.14.
+complaint is about. Where pyarrow is installed, it reads plain csv in a fraction of the time (``quick.py``). Parquet needs pyarrow;
+.zst needs zstandard or Python 3.14.
 """
 
-import importlib
+import glob
 import io
-import json
-import math
 import os
-import re
+import sys
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
-import numpy as np
 import scipy.sparse as sp
 
-from rankplane.inputs.batches import MARK, Batch, InputError, Lines
-from rankplane.inputs.delimited import PLAIN, Dialect, csv_batches, decoded_as
-from rankplane.inputs.fingerprints import Fingerprint
-from rankplane.inputs.packing import UNPACKERS, UNPACKING_ERRORS, UnpackError, no_text, packed_again
+from rankplane.files import errors_naming
+from rankplane.inputs.batches import Batch, InputError, Lines, OnRead, first_rows, printable
+from rankplane.inputs.delimited import DELIMITERS, PLAIN, Dialect, csv_batches, decoded_as
+from rankplane.inputs.fingerprints import FileFingerprint, Fingerprint
+from rankplane.inputs.jsonl import jsonl_batches
+from rankplane.inputs.packing import UNPACKERS, UNPACKING_ERRORS, UnpackError, no_text
+from rankplane.inputs.parquet import parquet_batches
+from rankplane.inputs.quick import quick_batches
+from rankplane.inputs.svmlight import LABEL, svmlight_batches
 from rankplane.options import named
+from rankplane.text.packed import Texts, concatenated
 
-# Users of tables need know one file only.
+# Other packages import only this file.
 __all__ = ["LABEL", "Batch", "Dialect", "Fingerprint", "InputError", "OnRead", "format_of", "line_batches"]
-__all__ += ["read_all", "read_batches", "text_batches", "widened"]
+__all__ += ["STDIN", "printable", "read_all", "read_batches", "source_name", "text_batches", "widened"]
 
+STDIN = "-"
 BATCH = 8192
 FORMATS = {
     ".csv": "csv",
@@ -41,15 +48,10 @@ FORMATS = {
     ".libsvm": "svmlight",
 }
 COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
-MAX_DEPTH = 100  # of lists and objects in a line of JSON
-DEEP = f"lists and objects are nested deeper than {MAX_DEPTH} levels"
-MAX_COLUMN = 2**31 - 1  # what column numbers of a matrix can hold
-LABEL = "label"  # the only named column of an svmlight file
-OnRead = Callable[[float], None]  # hears the share of a file that has been read
 
 
 def format_of(path: str) -> tuple[str, str]:
-    """The format and the compression that a name's endings tell."""
+    """The format and the compression, by the endings of a name."""
     stem, compression = path, ""
     ending = os.path.splitext(path)[1].lower()
     if ending in COMPRESSIONS:
@@ -60,15 +62,51 @@ def format_of(path: str) -> tuple[str, str]:
     return FORMATS[ending], compression
 
 
-def read_batches(
-    path: str, size: int = BATCH, on_read: OnRead | None = None, dialect: Dialect = PLAIN, fingerprint: Fingerprint | None = None
-) -> Iterator[Batch]:
-    """The rows of a file, some at a time; at least one batch. The fingerprint is there when all have been read."""
+def format_in(path: str, dialect: Dialect) -> tuple[str, str]:
+    """The format and the compression: as given, or else by the endings of the name, or csv for standard input."""
+    if dialect.format is None:
+        return ("csv", "") if path == STDIN else format_of(path)
+    try:
+        return format_of(f"{STDIN}.{dialect.format}")
+    except InputError:
+        known, packed = (" ".join(ending[1:] for ending in endings) for endings in (FORMATS, COMPRESSIONS))
+        raise InputError(
+            f"{named('format')} must be one of {known}, also compressed, such as csv.gz, by {packed}. Got {dialect.format}."
+        ) from None
+
+
+def source_name(path: str) -> str:
+    """What messages call a file."""
+    return "standard input" if path == STDIN else path
+
+
+@contextmanager
+def opened(path: str) -> Iterator[io.BufferedReader]:
+    if path != STDIN:
+        with open(path, "rb") as file:
+            yield file
+        return
+    with errors_naming(source_name(path)), open(sys.stdin.fileno(), "rb", closefd=False) as file:
+        yield file
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the rows of files are read: the largest batch, how the text is written, the columns that are needed (None for all)."""
+
+    size: int = BATCH
+    dialect: Dialect = PLAIN
+    keep: Collection[str] | None = None
+
+
+def file_batches(path: str, how: Reading, on_read: OnRead | None, fingerprint: FileFingerprint | None) -> Generator[Batch]:
+    """The rows of one file."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a folder, not a file.")
-    kind, compression = format_of(path)
-    dialect.check(path, kind)
-    with open(path, "rb") as file:
+    kind, compression = format_in(path, how.dialect)
+    name, path = path, source_name(path)
+    how.dialect.check(path, kind)
+    with opened(name) as file:
         if not file.peek(1):
             raise InputError(f"{path} is empty.")
         n_bytes = os.fstat(file.fileno()).st_size if file.seekable() else 0
@@ -77,9 +115,9 @@ def read_batches(
         try:
             with UNPACKERS[compression](source) as unpacked:
                 if kind == "parquet":
-                    yield from parquet_batches(unpacked, path, size, on_read)
+                    yield from parquet_batches(unpacked, path, how.size, how.keep, on_read)
                 else:
-                    for batch in text_batches(unpacked, path, size, dialect):
+                    for batch in text_batches(unpacked, path, kind, how):
                         yield batch
                         if on_read is not None and n_bytes:
                             on_read(min(file.tell() / n_bytes, 1.0))
@@ -93,21 +131,27 @@ def read_batches(
             raise
 
 
-def text_batches(file: BinaryIO, path: str, size: int = BATCH, dialect: Dialect = PLAIN) -> Iterator[Batch]:
+def text_batches(file: BinaryIO, path: str, kind: str, how: Reading) -> Generator[Batch]:
     """The rows of a text that has been unpacked."""
-    kind, _ = format_of(path)
-    with as_lines(file, path, dialect) as lines:
-        if kind in ("csv", "tsv"):
-            yield from csv_batches(lines, path, size, kind, dialect)
-        else:
-            yield from (jsonl_batches if kind == "jsonl" else svmlight_batches)(lines, path, size)
+    buffered = cast(io.BufferedReader, file if hasattr(file, "peek") else io.BufferedReader(cast(Any, file)))
+    check_start(buffered.peek(4096)[:4096], path, how.dialect)
+    if kind not in DELIMITERS:
+        with as_lines(buffered, path, how.dialect) as lines:
+            if kind == "jsonl":
+                yield from jsonl_batches(lines, path, how.size, how.keep)
+            else:
+                yield from svmlight_batches(lines, path, how.size)
+        return
+    delimiter = how.dialect.delimiter_of(kind)
+    left = yield from quick_batches(buffered, path, how.size, delimiter, how.dialect, how.keep)
+    if left is not None:
+        with as_lines(io.BufferedReader(left.file), path, how.dialect) as lines:
+            lines.number = left.n_lines
+            yield from csv_batches(lines, path, how.size, delimiter, how.dialect, how.keep, left.header)
 
 
-@contextmanager
-def as_lines(file: BinaryIO, path: str, dialect: Dialect) -> Iterator[Lines]:
-    """The lines of a file, once its first bytes look like text."""
-    buffered = file if hasattr(file, "peek") else io.BufferedReader(cast(Any, file))
-    start = buffered.peek(4096)[:4096]
+def check_start(start: bytes, path: str, dialect: Dialect) -> None:
+    """Refuse first bytes that do not look like text."""
     if sentence := no_text(start, path):
         raise InputError(sentence)
     if dialect.encoding is None:
@@ -115,199 +159,15 @@ def as_lines(file: BinaryIO, path: str, dialect: Dialect) -> Iterator[Lines]:
             raise InputError(f"{path} is {encoding.upper()} text: use {named('encoding', encoding)}.")
         if b"\0" in start:
             raise InputError(f"{path} is binary, not text.")
-    with io.TextIOWrapper(cast(Any, buffered), encoding=dialect.encoding or "utf-8", newline="") as text:
+
+
+@contextmanager
+def as_lines(buffered: io.BufferedReader, path: str, dialect: Dialect) -> Iterator[Lines]:
+    with io.TextIOWrapper(buffered, encoding=dialect.encoding or "utf-8", newline="") as text:
         yield Lines(text, path, dialect.encoding)
 
 
-def without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) != len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise KeyError(f'key "{twice}" occurs twice')
-    return record
-
-
-SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-DECODER = json.JSONDecoder(object_pairs_hook=without_copies)
-
-
-def record_of(line: str) -> dict[str, Any]:
-    """The object of a line; ``ValueError`` with what is wrong."""
-    try:
-        record = DECODER.decode(line)
-    except KeyError as error:
-        raise ValueError(error.args[0]) from None
-    except RecursionError:
-        raise ValueError(DEEP) from None
-    except ValueError as error:
-        if isinstance(error, json.JSONDecodeError):
-            raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
-        raise ValueError("a whole number has too many digits") from None
-    if not isinstance(record, dict):
-        raise ValueError("must be a JSON object, one per line")
-    # Only a line of many brackets can be deep, and whoever writes it again needs the room.
-    if line.count("[") + line.count("{") > MAX_DEPTH and depth_of(record) > MAX_DEPTH:
-        raise ValueError(DEEP)
-    if SURROGATE.search(line):
-        try:
-            json.dumps(record, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            half = ascii(error.object[error.start])[1:-1]
-            raise ValueError(f"{half} is half of a pair of surrogates, which is no character") from None
-    return record
-
-
-def depth_of(value: Any) -> int:
-    """Levels of lists and objects within each other."""
-    depth, level = 0, [value]
-    while level := [item for item in level if isinstance(item, dict | list)]:
-        depth += 1
-        level = [part for item in level for part in (item.values() if isinstance(item, dict) else item)]
-    return depth
-
-
-def jsonl_batches(text: Lines, path: str, size: int) -> Iterator[Batch]:
-    names: dict[str, None] = {}
-    records: list[dict[str, Any]] = []
-    lines: list[int] = []
-    n_batches = 0
-
-    def batch() -> Batch:
-        return Batch({name: [record.get(name) for record in records] for name in names}, lines)
-
-    for number, line in enumerate(text, start=1):
-        line = line.removeprefix(MARK)
-        if not line.strip():
-            continue
-        try:
-            record = record_of(line.rstrip())
-        except ValueError as error:
-            raise InputError(f"{path} line {number}: {error}.") from None
-        names |= dict.fromkeys(record)
-        records.append(record)
-        lines.append(number)
-        if len(records) == size:
-            yield batch()
-            records, lines, n_batches = [], [], n_batches + 1
-    if records or not n_batches:
-        yield batch()
-
-
-def parquet_batches(file: BinaryIO, path: str, size: int, on_read: OnRead | None) -> Iterator[Batch]:
-    try:
-        parquet = importlib.import_module("pyarrow.parquet")
-        arrow = importlib.import_module("pyarrow")
-    except ImportError:
-        raise InputError("Reading parquet files needs pyarrow: pip install pyarrow.") from None
-    buffered = file if hasattr(file, "peek") else io.BufferedReader(cast(Any, file))
-    if sentence := packed_again(buffered.peek(16), path):
-        raise InputError(sentence)
-    # Parquet is read from its end, so a packed one has to be unpacked into memory.
-    source = file if isinstance(file, io.BufferedReader) and file.seekable() else io.BytesIO(buffered.read())
-    try:
-        table = parquet.ParquetFile(source)
-        schema = table.schema_arrow
-        names = schema.names
-        if len(set(names)) != len(names):
-            raise InputError(f'{path}: column "{Counter(names).most_common(1)[0][0]}" occurs twice.')
-        row = 0
-        for part in table.iter_batches(batch_size=size):
-            lines = list(range(row + 1, row + part.num_rows + 1))
-            yield Batch({name: as_list(part.column(name), name, path) for name in names}, lines, schema=schema)
-            row += part.num_rows
-            if on_read is not None:
-                on_read(row / table.metadata.num_rows)
-        if row == 0:
-            yield Batch({name: [] for name in names}, [], schema=schema)
-    except (arrow.ArrowException, UnicodeError) as error:  # names need not be UTF-8
-        raise InputError(f"{path} is not a parquet file: {first_line(error)}.") from None
-    except OSError as error:
-        if error.errno is not None:  # of the file system; what pyarrow cannot read has none
-            raise
-        raise InputError(f"{path} is a damaged parquet file: {first_line(error)}.") from None
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-
-
-def as_list(column: Any, name: str, path: str) -> list[Any]:
-    """Values as Python has them, which has no year 10,000 and, without pandas, no billionths of a second."""
-    try:
-        return list(column.to_pylist())
-    except (ValueError, OverflowError) as error:
-        raise InputError(f'{path}: column "{name}" cannot be read: {first_line(error)}.') from None
-
-
-def svmlight_batches(text: Lines, path: str, size: int) -> Iterator[Batch]:
-    """Lines ``label column:value ...``, columns counted from 1."""
-    labels: list[str] = []
-    starts, lines = [0], list[int]()
-    columns, values = list[int](), list[float]()
-    n_batches = 0
-
-    def batch() -> Batch:
-        width = max(columns, default=-1) + 1
-        matrix = sp.csr_matrix((np.array(values), np.array(columns, dtype=np.int64), np.array(starts)), shape=(len(labels), width))
-        return Batch({LABEL: list(labels)}, list(lines), matrix)
-
-    for number, line in enumerate(text, start=1):
-        parts = line.removeprefix(MARK).partition("#")[0].split()
-        if not parts:
-            continue
-        try:
-            if ":" in parts[0]:
-                raise ValueError("the label is missing")
-            entries = svmlight_entries([part for part in parts[1:] if not part.startswith("qid:")])
-        except ValueError as error:
-            raise InputError(f"{path} line {number}: must be svmlight, label column:value ...: {error}.") from None
-        labels.append(parts[0])
-        columns += entries.keys()
-        values += entries.values()
-        starts.append(len(columns))
-        lines.append(number)
-        if len(labels) == size:
-            yield batch()
-            labels, starts, columns, values, lines, n_batches = [], [0], [], [], [], n_batches + 1
-    if labels or not n_batches:
-        yield batch()
-
-
-def svmlight_entries(parts: list[str]) -> dict[int, float]:
-    """Values by column, counted from 0; ``ValueError`` with what is wrong."""
-    cells = [part.partition(":") for part in parts]
-    digits = "".join([column for column, _, _ in cells])
-    # Most lines are good, which can be seen at once; for the others, entry by entry is soon enough.
-    if digits.isascii() and digits.isdigit() and len(digits) < 19 * len(cells):
-        with suppress(ValueError):
-            found = {int(column) - 1: float(value) for column, _, value in cells}
-            if len(found) == len(cells) and min(found) >= 0 and max(found) < MAX_COLUMN and math.isfinite(sum(found.values())):
-                return found
-    entries = [svmlight_entry(part) for part in parts]
-    if len(dict(entries)) != len(entries):
-        twice = Counter(column for column, _ in entries).most_common(1)[0][0]
-        raise ValueError(f"column {twice + 1} occurs twice")
-    return dict(entries)
-
-
-def svmlight_entry(part: str) -> tuple[int, float]:
-    """Column, counted from 0, and value; ``ValueError`` with what is wrong."""
-    column, colon, value = part.partition(":")
-    if not colon:
-        raise ValueError(f'"{part}" has no colon')
-    if not (column.isascii() and column.isdigit()):
-        raise ValueError(f'"{column}" is no column number')
-    # Nobody needs more digits, and Python has a limit for them.
-    number = int(column) if len(column) < 20 else MAX_COLUMN + 1
-    if not 1 <= number <= MAX_COLUMN:
-        raise ValueError(f"columns are counted from 1 to {MAX_COLUMN}")
-    found = float(value)
-    if not math.isfinite(found):
-        raise ValueError(f'the value "{value}" of column {column} is not a finite number')
-    return number - 1, found
-
-
-def line_batches(file: io.BufferedReader, size: int = 1 << 20) -> Iterator[Batch]:
+def line_batches(file: io.BufferedReader, size: int = 1 << 20) -> Generator[Batch]:
     """One text per line, as a pipe brings them: whatever has arrived is a batch, so that nobody waits for more."""
     n_lines = 0
 
@@ -330,20 +190,145 @@ def line_batches(file: io.BufferedReader, size: int = 1 << 20) -> Iterator[Batch
         yield batch([b"".join(pending)])
 
 
-def read_all(path: str, on_read: OnRead | None = None, dialect: Dialect = PLAIN, fingerprint: Fingerprint | None = None) -> Batch:
-    """A whole file."""
-    batches = list(read_batches(path, on_read=on_read, dialect=dialect, fingerprint=fingerprint))
-    lines = [line for batch in batches for line in batch.lines]
+def files_of(given: Sequence[str]) -> list[str]:
+    """The files of names and patterns, such as reviews-*.csv, in the order of the names; of a pattern in alphabetical order."""
+    found: list[str] = []
+    for name in given:
+        is_pattern = glob.has_magic(name) and not os.path.exists(name)
+        matches = sorted(glob.glob(name, recursive=True)) if is_pattern else [name]
+        if not matches:
+            raise InputError(f"{name} matches no file.")
+        found += matches
+    # Rows that are read twice would be in training and test.
+    for path, n_times in Counter(map(os.path.realpath, found)).items():
+        if n_times > 1:
+            twice = next(name for name in found if os.path.realpath(name) == path)
+            raise InputError(f"{source_name(twice)} is given {n_times} times.")
+    return found
+
+
+def called(paths: Sequence[str]) -> str:
+    """What several files are called together."""
+    first = source_name(paths[0])
+    return first if len(paths) == 1 else f"{first} and {len(paths) - 1} other file{'s' * (len(paths) > 2)}"
+
+
+def read_batches(
+    paths: str | Sequence[str],
+    size: int = BATCH,
+    on_read: OnRead | None = None,
+    dialect: Dialect = PLAIN,
+    fingerprint: Fingerprint | None = None,
+    keep: Collection[str] | None = None,
+) -> Generator[Batch]:
+    """The rows of a file, or of several one after another, some at a time; at least one batch of each, but none after the limit.
+
+    The fingerprint is there when all have been read. Only the columns to keep are read, by default all.
+    """
+    files = [paths] if isinstance(paths, str) else list(paths)
+    if dialect.limit is None:
+        yield from batches_of(files, Reading(size, dialect, keep), on_read, fingerprint)
+    else:  # a fingerprint of the first rows would not identify the files
+        how = Reading(min(size, dialect.limit), dialect, keep)
+        yield from first_rows(batches_of(files, how, on_read, None), dialect.limit)
+
+
+def batches_of(files: Sequence[str], how: Reading, on_read: OnRead | None, fingerprint: Fingerprint | None) -> Generator[Batch]:
+    """The rows of files that must have the same columns."""
+    sizes = [os.path.getsize(path) if os.path.isfile(path) else 0 for path in files] if len(files) > 1 else [1]
+    is_watched = on_read is not None and all(sizes)
+    columns: Columns | None = None
+    for number, path in enumerate(files):
+        before, share = sum(sizes[:number]) / max(sum(sizes), 1), sizes[number] / max(sum(sizes), 1)
+
+        def on_share(done: float, before: float = before, share: float = share) -> None:
+            assert on_read is not None
+            on_read(before + share * done)
+
+        own = None if fingerprint is None else fingerprint.of_file()
+        name = source_name(path)
+        for batch in file_batches(path, how, on_share if is_watched else None, own):
+            has_fields = format_in(path, how.dialect)[0] == "jsonl"
+            columns = columns or Columns.of(batch, name, has_fields)
+            columns.check(batch, name, has_fields)
+            yield replace(batch, files=((0, name),))
+        # Lines of json may lack a field, but not all of them.
+        if how.keep is not None and len(files) > 1 and batch.matrix is None:
+            for column in how.keep:
+                batch.column(column, name)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the first of several files is like."""
+
+    path: str
+    names: frozenset[str]
+    is_matrix: bool
+    has_fields: bool
+
+    @classmethod
+    def of(cls, batch: Batch, path: str, has_fields: bool) -> "Columns":
+        return cls(path, frozenset(batch.names or batch.columns), batch.matrix is not None, has_fields)
+
+    def check(self, batch: Batch, path: str, has_fields: bool) -> None:
+        """Refuse a file with other columns, in whatever order. Fields of json lines may come late, or not at all."""
+        if path == self.path:
+            return
+        if self.is_matrix != (batch.matrix is not None):
+            raise InputError(f"{path} and {self.path} cannot be read together: only one of them is svmlight.")
+        if has_fields or self.has_fields:
+            return
+        names = set(batch.names or batch.columns)
+        for holder, others, lacking in ((self.path, names, path), (path, self.names, self.path)):
+            missing = sorted((self.names if holder == self.path else names) - set(others))
+            if missing:
+                raise InputError(
+                    f'{lacking} has no column "{missing[0]}", but {holder} does: all files must have the same columns.'
+                )
+
+
+def read_all(
+    paths: str | Sequence[str],
+    on_read: OnRead | None = None,
+    dialect: Dialect = PLAIN,
+    fingerprint: Fingerprint | None = None,
+    keep: Collection[str] | None = None,
+) -> Batch:
+    """A whole file, or several as one table. Columns of texts are packed, batch by batch."""
+    parts: dict[str, list[Sequence[Any]]] = {}
+    lines, matrices, files, names = array("q"), [], list[tuple[int, str]](), dict[str, None]()
+    for batch in read_batches(paths, on_read=on_read, dialect=dialect, fingerprint=fingerprint, keep=keep):
+        for name in dict.fromkeys([*parts, *batch.columns]):
+            if name not in parts:  # fields of json lines may come late
+                parts[name] = [Texts.of([None] * len(lines))]
+            parts[name].append(packed(batch.columns[name]) if name in batch.columns else Texts.of([None] * len(batch)))
+        if batch.files[0][1] not in (path for _, path in files[-1:]):
+            files.append((len(lines), batch.files[0][1]))
+        lines.extend(batch.lines)
+        matrices.append(batch.matrix)
+        names |= dict.fromkeys(batch.names)
     if not lines:
-        raise InputError(f"{path} has no rows.")
-    names: dict[str, None] = {}
-    for batch in batches:
-        names |= dict.fromkeys(batch.columns)
-    columns = {name: [value for batch in batches for value in batch.columns.get(name, [None] * len(batch))] for name in names}
-    if batches[0].matrix is None:
-        return Batch(columns, lines)
-    width = max(batch.matrix.shape[1] for batch in batches)
-    return Batch(columns, lines, sp.vstack([widened(batch.matrix, width) for batch in batches], format="csr"))
+        raise InputError(f"{called([paths] if isinstance(paths, str) else paths)} has no rows.")
+    columns = {name: combined(parts.pop(name)) for name in list(parts)}
+    matrix = None
+    if matrices[0] is not None:
+        width = max(found.shape[1] for found in matrices)
+        matrix = sp.vstack([widened(found, width) for found in matrices], format="csr")
+    return Batch(columns, lines, matrix, files=files, names=list(names))
+
+
+def packed(values: Sequence[Any]) -> Sequence[Any]:
+    """Texts in less memory; other values as they are."""
+    is_packed = isinstance(values, Texts)
+    return Texts.of(values) if not is_packed and set(map(type, values)) <= {str, type(None)} else values
+
+
+def combined(parts: list[Sequence[Any]]) -> Sequence[Any]:
+    """One column of the parts."""
+    if all(isinstance(part, Texts) for part in parts):
+        return concatenated(cast(list[Texts], parts))
+    return [value for part in parts for value in part]
 
 
 def widened(matrix: Any, width: int) -> Any:

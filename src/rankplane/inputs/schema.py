@@ -1,10 +1,10 @@
 """Which columns of a table are features, ranks and groups, and the rows that a model is trained on."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from itertools import filterfalse
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,13 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from rankplane.inputs.batches import Batch, InputError
-from rankplane.inputs.reading import LABEL, widened
+from rankplane.inputs.reading import LABEL, packed, widened
 from rankplane.options import named
+from rankplane.spreading import DATE, spread_of
 from rankplane.tabular import BOOLEANS, as_number, is_missing, is_number, unfit
+from rankplane.text.packed import Texts
 
 FEW_VALUES = 20  # that a small table may hold and still be of ranks or categories
-DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?\s*(Z|UTC|[+-]\d\d(:?\d\d)?)?)?\s*")
 RARE = "its values hardly ever occur twice"
 
 
@@ -31,37 +32,65 @@ class Inputs:
     ranks: list[str] | None = None
     n_columns: int | None = None  # of an svmlight file
     group: str | None = None
+    are_named: bool = False  # columns: only those that were asked for, instead of all that can be features
 
     @classmethod
-    def of(cls, batch: Batch, source: str, *, target: str | None, text: Sequence[str], group: str | None, ranks: Any) -> "Inputs":
+    def of(
+        cls,
+        batch: Batch,
+        source: str,
+        *,
+        target: str | None,
+        text: Sequence[str],
+        group: str | None,
+        ranks: Any,
+        columns: Sequence[str] = (),
+    ) -> "Inputs":
+        """The inputs that were named. Without names, all columns are features that numbers or categories can be made of."""
         check_ranks(ranks)
         if batch.matrix is not None:
-            if text:
-                raise InputError(f"{source} has no text columns: svmlight files hold numbers.")
+            for name, asked in {"text": text, "column": columns}.items():
+                if asked:
+                    kind = "text columns" if name == "text" else "columns with names"
+                    raise InputError(f"{source} has no {kind}: svmlight files hold numbers.")
             if group:
                 raise InputError(f"{source} has no column to group by: svmlight files hold numbers.")
             return cls(target or LABEL, ranks=ranks, n_columns=batch.matrix.shape[1])
         if target is None:
             raise InputError(f"{named('target')} must name the column of {source} that holds the ranks.")
-        for name in [target, *text, *([group] if group else [])]:
+        for name in [target, *text, *columns, *([group] if group else [])]:
             batch.column(name, source)
-        if target in text:
-            raise InputError(f'{named("text")} must not name "{target}", the column of the ranks: the model would read its answer.')
+        for option, names in {"text": text, "column": columns}.items():
+            if target in names:
+                raise InputError(
+                    f'{named(option)} must not name "{target}", the column of the ranks: the model would see what to predict.'
+                )
         if target == group:
             raise InputError(f'{named("group")} must not name "{target}", the column of the ranks.')
+        for name in columns:
+            check_column(name, batch.column(name, source), text, columns)
+        if text or columns:
+            return cls(target, list(text), list(columns), ranks, group=group, are_named=bool(columns))
         others = [
             name
             for name, values in batch.columns.items()
-            if name not in (target, group) and not text and reason_to_leave_out(name, values) is None
+            if name not in (target, group) and reason_to_leave_out(name, values) is None
         ]
-        if not text and not others:
+        if not others:
             found = f'{source} has no column of numbers or categories beside "{target}"'
             raise InputError(f"{found}: name columns of texts by {named('text')}.")
-        return cls(target, list(text), [] if text else others, ranks, group=group)
+        return cls(target, [], others, ranks, group=group)
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that are needed to measure a model."""
+        return [self.target, *self.text, *self.columns]
 
     @property
     def kind(self) -> str:
-        return "text" if self.text else "table" if self.columns else "svmlight"
+        if self.text:
+            return "mixed" if self.columns else "text"
+        return "table" if self.columns else "svmlight"
 
     def features(self, batch: Batch, source: str) -> Any:
         """Texts, columns, or a matrix: what the first step of the model takes."""
@@ -69,13 +98,15 @@ class Inputs:
             if batch.matrix is None:
                 raise InputError(f"{source} must be an svmlight file, as in training.")
             return widened(batch.matrix, self.n_columns or 0)
-        if self.kind == "table":
-            return {name: batch.column(name, source) for name in self.columns}
-        return ["\n".join(parts) for parts in zip(*(texts_of(batch, source, name) for name in self.text), strict=True)]
+        if self.columns:
+            texts = {name: texts_of(batch, source, name) for name in self.text}
+            return texts | {name: batch.column(name, source) for name in self.columns}
+        columns = [texts_of(batch, source, name) for name in self.text]
+        return joined_texts(columns)
 
     def labels(self, batch: Batch, source: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """The ranks, and the numbers of the rows that have one."""
-        values = batch.column(self.target, source)
+        values = list(batch.column(self.target, source))
         check_plain(batch, source, self.target, "ranks")
         names = set(self.ranks or ())  # a rank may well be called "none"
         is_present = [not is_missing(value) or str(value).strip() in names for value in values]
@@ -85,7 +116,7 @@ class Inputs:
         for row, label in zip(present.tolist(), found, strict=True):
             if label is not None:
                 continue
-            where, value = f"{source} line {batch.lines[row]}", shortened(str(values[row]).strip())
+            where, value = batch.where(row, source), shortened(str(values[row]).strip())
             if self.ranks is not None:
                 raise InputError(f'{where}: "{value}" is not one of the ranks {", ".join(self.ranks)}.')
             raise InputError(
@@ -143,21 +174,44 @@ def reason_to_leave_out(name: str, values: Sequence[Any]) -> str | None:
     return RARE if holds_texts(values) else None
 
 
+def check_column(name: str, values: Sequence[Any], text: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse a column that was named, but cannot be a feature."""
+    if name in text:
+        raise InputError(f'{named("column")} must not name "{name}", which {named("text")} names.')
+    if Counter(columns)[name] > 1:
+        raise InputError(f'{named("column")} must name different columns. Got "{name}" twice.')
+    reason = reason_to_leave_out(name, values)
+    if reason is None or spread_of(values) is not None:
+        return
+    remedy = f": name it by {named('text')}" if reason == RARE else ""
+    raise InputError(
+        f'{named("column")} must name columns of numbers, categories, dates or lists of numbers. Of "{name}", {reason}{remedy}.'
+    )
+
+
 def check_plain(batch: Batch, source: str, name: str, purpose: str, allowed: Collection[str] = ("bytes", "dates or times")) -> None:
     """Refuse values of a column that its purpose has no use for."""
     values = batch.column(name, source)
-    if set(map(type, values)) <= {str, int, float, bool, type(None)}:
+    if isinstance(values, Texts) or set(map(type, values)) <= {str, int, float, bool, type(None)}:
         return
-    for value, line in zip(values, batch.lines, strict=True):
+    for row, value in enumerate(values):
         kind = unfit(value)
         if kind and kind not in allowed:
-            shown = shortened(str(value))
-            raise InputError(f'{source} line {line}: column "{name}" holds {kind}, which are no {purpose}. Got {shown}.')
+            where, shown = batch.where(row, source), shortened(str(value))
+            raise InputError(f'{where}: column "{name}" holds {kind}, which are no {purpose}. Got {shown}.')
 
 
-def texts_of(batch: Batch, source: str, name: str) -> list[str]:
+def texts_of(batch: Batch, source: str, name: str) -> Sequence[str]:
     check_plain(batch, source, name, "texts", allowed=())
-    return ["" if value is None or value != value else str(value) for value in batch.column(name, source)]
+    values = batch.column(name, source)
+    if isinstance(values, Texts):
+        return values.filled()
+    return ["" if value is None or value != value else str(value) for value in values]
+
+
+def joined_texts(columns: Sequence[Any]) -> Any:
+    """The texts of columns, as a model sees them."""
+    return columns[0] if len(columns) == 1 else ["\n".join(parts) for parts in zip(*columns, strict=True)]
 
 
 def shortened(text: str) -> str:
@@ -165,8 +219,10 @@ def shortened(text: str) -> str:
 
 
 def holds_numbers(values: Sequence[Any]) -> bool:
-    present = [value for value in values if not is_missing(value)]
-    return bool(present) and all(map(is_number, present))
+    # One by one, since most columns of texts show at once that they are no numbers.
+    present = filterfalse(is_missing, values)
+    first = next(present, None)
+    return first is not None and is_number(first) and all(map(is_number, present))
 
 
 def holds_texts(values: Sequence[Any]) -> bool:
@@ -181,39 +237,71 @@ class Rows:
 
     features: Any
     labels: NDArray[Any]
-    together: NDArray[np.intp]
+    groups: NDArray[np.intp]
     notes: dict[str, Any]
-    fields: dict[str, list[Any]] = field(default_factory=dict)  # what texts were joined from
+    fields: dict[str, Sequence[Any]] = field(default_factory=dict)  # what texts were joined from
 
     def take(self, rows: NDArray[np.intp]) -> "Rows":
-        return Rows(take(self.features, rows), self.labels[rows], self.together[rows], self.notes, take(self.fields, rows))
+        return Rows(take(self.features, rows), self.labels[rows], self.groups[rows], self.notes, take(self.fields, rows))
+
+    def packed(self) -> "Rows":
+        """A copy that shares no memory with the texts of other rows."""
+
+        def own(values: Any) -> Any:
+            return values.packed() if isinstance(values, Texts) else values
+
+        is_table = isinstance(self.features, dict)
+        features = {name: own(values) for name, values in self.features.items()} if is_table else own(self.features)
+        return replace(self, features=features, fields={name: own(values) for name, values in self.fields.items()})
+
+    def drained(self) -> Any:
+        """The features for whoever reads them once; these rows forget them, so that their memory is free."""
+        if isinstance(self.features, Texts):
+            return self.features.drained()
+        if not isinstance(self.features, dict):
+            return self.features
+        columns = dict(self.features)
+        self.features.clear()
+        return columns
+
+    def sampled(self, n_rows: int) -> NDArray[np.intp]:
+        """The numbers of about so many rows, evenly spread."""
+        return np.arange(0, len(self.labels), max(1, -(-len(self.labels) // n_rows)))
+
+    def sample(self, n_rows: int) -> "Rows":
+        return self.take(self.sampled(n_rows))
 
 
 def take(features: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of a matrix, of a column, or of columns by their names. Packed texts share their memory with the others."""
     if isinstance(features, dict):
-        return {name: [values[row] for row in rows] for name, values in features.items()}
-    return [features[row] for row in rows] if isinstance(features, list) else features[rows]
+        return {name: take(values, rows) for name, values in features.items()}
+    if isinstance(features, Texts):
+        return features.take(rows)
+    return [features[row] for row in rows.tolist()] if isinstance(features, Sequence) else features[rows]
 
 
 def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
     """Look at a whole table: what is missing, what occurs twice."""
     labels, present = inputs.labels(batch, source)
     features = take(inputs.features(batch, source), present)
+    features = packed_texts(features, inputs)
+    texts = texts_in(features, inputs)
+    texts = None if texts is None else cast(Texts, packed(texts))
     notes: dict[str, Any] = {"rows": len(batch), "missing_target": len(batch) - len(present)}
     if inputs.kind != "svmlight":
         used = [*inputs.text, *inputs.columns]
         notes["missing_values"] = {name: sum(map(is_missing, take(batch.column(name, source), present))) for name in used}
-    if inputs.kind == "table":
+    if inputs.kind == "table" and not inputs.are_named:
         others = batch.columns.keys() - {*used, inputs.target, inputs.group}
         left_out = {name: values for name, values in batch.columns.items() if name in others}
         notes["left_out"] = {name: reason_to_leave_out(name, values) or RARE for name, values in left_out.items()}
     identity = np.arange(len(labels))
-    if inputs.kind == "text":
-        numbers: dict[str, int] = {}
-        identity = np.array([numbers.setdefault(text, len(numbers)) for text in features], dtype=np.intp)
+    if texts is not None:
+        identity = texts.alike()
         notes["number_texts"] = [name for name in inputs.text if holds_numbers(batch.column(name, source))]
-        notes["empty_texts"] = sum(not text.strip() for text in features)
-        notes["duplicate_texts"] = len(features) - len(numbers)
+        notes["empty_texts"] = sum(not text.strip() for text in texts)
+        notes["duplicate_texts"] = len(texts) - len(np.unique(identity))
     groups = None
     if inputs.group is not None:
         check_plain(batch, source, inputs.group, "groups")
@@ -229,13 +317,25 @@ def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
         )
     if len(counts) < 2:
         raise InputError(f'{source} must hold at least two different ranks in column "{inputs.target}": it has {len(counts)}.')
-    if inputs.kind == "text" and notes["empty_texts"] == len(labels):
+    if inputs.text and notes["empty_texts"] == len(labels):
         columns = join_quoted(inputs.text)
         raise InputError(f"{source} has no text in column {columns}: all {len(labels):,} rows with a rank are empty there.")
     return Rows(features, labels, joined(identity, groups), notes, joined_fields(batch, source, inputs, present))
 
 
-def joined_fields(batch: Batch, source: str, inputs: Inputs, present: NDArray[np.intp]) -> dict[str, list[Any]]:
+def texts_in(features: Any, inputs: Inputs) -> Any:
+    """The texts of features, those of several columns joined; None if there are none."""
+    return joined_texts([features[name] for name in inputs.text]) if inputs.kind == "mixed" else features if inputs.text else None
+
+
+def packed_texts(features: Any, inputs: Inputs) -> Any:
+    """Features whose texts take less memory."""
+    if inputs.kind == "mixed":
+        return features | {name: packed(features[name]) for name in inputs.text}
+    return packed(features) if inputs.text else features
+
+
+def joined_fields(batch: Batch, source: str, inputs: Inputs, present: NDArray[np.intp]) -> dict[str, Sequence[Any]]:
     """The columns that texts are joined from, to be shown under their names; none where a single column is the text."""
     return {name: take(batch.column(name, source), present) for name in inputs.text} if len(inputs.text) > 1 else {}
 

@@ -1,17 +1,21 @@
 """Tables to files, batch by batch: csv, tsv, json lines, parquet. A file appears when it is whole."""
 
-import csv
 import gzip
 import importlib
-import io
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, BinaryIO, Protocol, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rankplane.files import replacing
+from rankplane.inputs.arrow import arrow_of, is_installed
 from rankplane.inputs.reading import Batch, InputError, format_of
 from rankplane.streams import output_bytes
+from rankplane.text.packed import Part, Texts
 
 
 class Sink(Protocol):
@@ -32,6 +36,33 @@ def flat(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
+def shares_in_words(values: NDArray[np.float64]) -> Texts:
+    """Numbers from 0 to 1 with one to six decimals, without the exponents that Python writes for small ones."""
+    millionths = np.rint(values * 1e6).astype(np.int64)[:, None]
+    digits = (millionths // 10 ** np.arange(6, -1, -1) % 10).astype(np.uint8)
+    places = np.where(digits[:, 1:] > 0, np.arange(1, 7), 1).max(axis=1)  # of the last decimal
+    letters = np.insert(digits + ord("0"), 1, ord("."), axis=1).astype(np.uint8)
+    starts = np.arange(len(values), dtype=np.int64) * letters.shape[1]
+    return Texts([Part(letters.ravel(), starts, starts + 2 + places)])
+
+
+def as_cells(values: Sequence[Any] | NDArray[Any]) -> Sequence[str]:
+    """The cells of a column in a text table. Arrays are predictions, and those of floating point probabilities."""
+    if isinstance(values, Texts):
+        return values.filled()
+    if not isinstance(values, np.ndarray):
+        return ["" if value is None else str(flat(value)) for value in values]
+    if values.dtype.kind == "f":
+        return shares_in_words(values)
+    distinct, places = np.unique(values, return_inverse=True)
+    return Texts([Part.of(map(str, distinct.tolist())).take(places.ravel())])
+
+
+def plain(values: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
+    """Values of Python."""
+    return values.tolist() if isinstance(values, np.ndarray) else values
+
+
 class CsvSink:
     def __init__(self, file: BinaryIO, delimiter: str) -> None:
         self.file = file
@@ -39,18 +70,48 @@ class CsvSink:
         self.names: list[str] | None = None
 
     def write(self, batch: Batch) -> None:
-        # Not by a text layer over the file, which would close the file with itself.
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, delimiter=self.delimiter, lineterminator="\n")
         if self.names is None:
             self.names = list(batch.columns)
-            writer.writerow(self.names)
+            self.file.write(rows_of([[name] for name in self.names], self.delimiter))
         check_names(batch, self.names)
-        writer.writerows(zip(*(map(flat, batch.columns[name]) for name in self.names), strict=True))
-        self.file.write(text.getvalue().encode("utf-8", "surrogateescape"))
+        columns = [batch.columns[name] for name in self.names]
+        # Texts that were packed come from pyarrow.
+        is_quick = any(isinstance(values, Texts) for values in columns) and is_installed("pyarrow.compute")
+        self.file.write((quick_rows_of if is_quick else rows_of)(columns, self.delimiter))
 
     def close(self) -> None:
         self.file.flush()
+
+
+def rows_of(columns: list[Any], delimiter: str) -> bytes:
+    """Rows of csv. Not by the standard library, which leaves carriage returns unquoted before Python 3.13, and takes longer."""
+    special = re.compile(f'["\n\r{re.escape(delimiter)}]')
+
+    def quoted(cell: str) -> str:
+        return '"' + cell.replace('"', '""') + '"' if special.search(cell) else cell
+
+    rows = zip(*(map(quoted, as_cells(values)) for values in columns), strict=True)
+    return "".join(f"{delimiter.join(row)}\n" for row in rows).encode("utf-8", "surrogateescape")
+
+
+def quick_rows_of(columns: list[Any], delimiter: str) -> memoryview:
+    """The same by pyarrow, in a tenth of the time."""
+    arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
+    comma, quote, end, nothing = (arrow.scalar(text, arrow.large_string()) for text in (delimiter, '"', "\n", ""))
+    special = f'["\n\r{re.escape(delimiter)}]'
+
+    def quoted(values: Any) -> Any:
+        texts = as_cells(values)
+        cells = arrow_of(texts if isinstance(texts, Texts) else Texts.of(texts))
+        doubled = compute.replace_substring(cells, '"', '""')
+        is_special = compute.match_substring_regex(cells, special)
+        return compute.if_else(is_special, compute.binary_join_element_wise(quote, doubled, quote, nothing), cells)
+
+    rows = compute.binary_join_element_wise(*map(quoted, columns), comma)
+    lines = compute.binary_join_element_wise(rows, end, nothing)
+    _, places, letters = lines.buffers()
+    ends = np.frombuffer(places, dtype=np.int64)[lines.offset : lines.offset + len(lines) + 1]
+    return memoryview(letters or b"")[ends[0] : ends[-1]]
 
 
 class JsonSink:
@@ -58,7 +119,7 @@ class JsonSink:
         self.file = file
 
     def write(self, batch: Batch) -> None:
-        for values in zip(*batch.columns.values(), strict=True):
+        for values in zip(*map(plain, batch.columns.values()), strict=True):
             record = dict(zip(batch.columns, values, strict=True))
             self.file.write(json.dumps(record, ensure_ascii=False, default=str).encode() + b"\n")
 
@@ -99,7 +160,9 @@ class ParquetSink:
 
     def array(self, name: str, values: Any, kind: Any) -> Any:
         try:
-            return self.arrow.array(values, type=kind)
+            if isinstance(values, Texts):
+                return arrow_of(values).cast(kind or self.arrow.string())
+            return self.arrow.array(plain(values), type=kind)
         except (self.arrow.ArrowException, OverflowError, TypeError, ValueError):
             raise InputError(f'column "{name}" holds values of several types, or too large for one: write jsonl instead.') from None
 
