@@ -93,7 +93,7 @@ def test_scorers_see_labels_and_the_rows_of_their_fold(ranked):
     assert search.best_score_ == 0.5
 
 
-def test_scorers_of_probabilities_and_leanings():
+def test_scorers_of_probabilities_and_confidences():
     X, y = make_ranked(n_rows=300)
     calibrated = NPSVOR(probability=True, decision="mae")
     losses = -means("neg_log_loss", X, y, calibrated)

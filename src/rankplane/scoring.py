@@ -1,12 +1,12 @@
-"""What ``scoring`` of a search stands for, on held-out rows and on new ones.
+"""The parameter ``scoring`` of a search, applied to held-out rows and to new ones.
 
-It is a measure of ours by name, a function of true and predicted labels, or a scorer of scikit-learn, which asks a model for its
-answers. Held-out rows have their answers already, so a scorer gets a stand-in that hands them out.
+It is the name of one of our measures, a function of true and predicted labels, or a scikit-learn scorer, which calls methods of a
+model. Predictions for held-out rows exist already, so a scorer gets a model that returns them.
 """
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from rankplane.base import Answers
+from rankplane.fold_predictions import FoldPredictions
 from rankplane.metrics import MEASURES, Metric, ranked_probability_score
 from rankplane.solver.training_set import HeldOut
 from rankplane.validation import only_if, rank_numbers
@@ -34,36 +34,35 @@ def weighted(weights: Any) -> dict[str, Any]:
 
 
 def weights_of(held_out: HeldOut) -> list[Any]:
-    """How much the rows of each fold count; None where all count the same."""
+    """Sample weights by fold; None where there are none."""
     return [None] * len(held_out.ranks) if held_out.weights is None else [*held_out.weights]
 
 
 class Scoring(ABC):
-    """A measure of a model's answers, reported as it is, an error as an error."""
+    """A measure of predictions. Errors are not negated."""
 
     is_greater_better = True
-    looks_at_rows = False
 
     @abstractmethod
-    def of_folds(self, answers: Answers, rows: Sequence[Any]) -> list[float]:
-        """The measure on each fold; ``rows`` are its rows, if the scoring looks at them."""
+    def of_folds(self, predictions: FoldPredictions, rows: Iterable[Any]) -> list[float]:
+        """The measure on each fold; ``rows`` are the rows of each, which are only taken out of X if the scoring looks at them."""
 
     @abstractmethod
     def of_model(self, model: Any, X: Any, y: Any, sample_weight: Any) -> float:
-        """The measure on rows that a fitted model has not seen."""
+        """The measure of a fitted model on new rows."""
 
 
 @dataclass(frozen=True)
 class RankMeasure(Scoring):
-    """A measure of ours. Ranks count by their places, as everywhere, and rows by their weights."""
+    """One of our measures, on positions of the ranks in their order, with sample weights."""
 
     measure: Metric
     is_greater_better: bool
 
-    def of_folds(self, answers: Answers, rows: Sequence[Any]) -> list[float]:
-        held_out = answers.held_out
+    def of_folds(self, predictions: FoldPredictions, rows: Iterable[Any]) -> list[float]:
+        held_out = predictions.held_out
         weights = weights_of(held_out)
-        found = zip(held_out.ranks, answers.ranks, weights, strict=True)
+        found = zip(held_out.ranks, predictions.ranks, weights, strict=True)
         return [float(self.measure(true, answered, **weighted(w))) for true, answered, w in found]
 
     def of_model(self, model: Any, X: Any, y: Any, sample_weight: Any) -> float:
@@ -76,10 +75,10 @@ class ProbabilityMeasure(Scoring):
 
     is_greater_better = False
 
-    def of_folds(self, answers: Answers, rows: Sequence[Any]) -> list[float]:
-        held_out, places = answers.held_out, range(len(answers.order))
+    def of_folds(self, predictions: FoldPredictions, rows: Iterable[Any]) -> list[float]:
+        held_out, places = predictions.held_out, range(len(predictions.order))
         weights = weights_of(held_out)
-        found = zip(held_out.ranks, answers.probabilities, weights, strict=True)
+        found = zip(held_out.ranks, predictions.probabilities, weights, strict=True)
         return [ranked_probability_score(true, p, ranks=places, **weighted(w)) for true, p, w in found]
 
     def of_model(self, model: Any, X: Any, y: Any, sample_weight: Any) -> float:
@@ -88,12 +87,12 @@ class ProbabilityMeasure(Scoring):
 
 @dataclass(frozen=True)
 class LabelMeasure(Scoring):
-    """A function of true and predicted labels, which are the user's own."""
+    """A function of true and predicted labels."""
 
     measure: Callable[..., float]
 
-    def of_folds(self, answers: Answers, rows: Sequence[Any]) -> list[float]:
-        order, found = answers.order, zip(answers.held_out.ranks, answers.ranks, strict=True)
+    def of_folds(self, predictions: FoldPredictions, rows: Iterable[Any]) -> list[float]:
+        order, found = predictions.order, zip(predictions.held_out.ranks, predictions.ranks, strict=True)
         return [float(self.measure(order[true], order[answered])) for true, answered in found]
 
     def of_model(self, model: Any, X: Any, y: Any, sample_weight: Any) -> float:
@@ -102,66 +101,109 @@ class LabelMeasure(Scoring):
 
 @dataclass(frozen=True)
 class Scorer(Scoring):
-    """A scorer of scikit-learn, or any callable of a model, rows and labels. Weights go to it if it requests them."""
+    """A scikit-learn scorer, or any callable of a model, X and y. It gets sample weights if it requests them."""
 
     scorer: Callable[..., float]
-    looks_at_rows = True
 
-    def of_folds(self, answers: Answers, rows: Sequence[Any]) -> list[float]:
-        held_out = answers.held_out
+    def of_folds(self, predictions: FoldPredictions, rows: Iterable[Any]) -> list[float]:
+        held_out = predictions.held_out
         weights = weights_of(held_out) if self._requests_weights() else [None] * len(held_out.ranks)
         found = zip(rows, held_out.ranks, weights, strict=True)
         return [
-            float(self.scorer(StandIn(answers, fold), X, answers.order[true], **weighted(w)))
+            float(self.scorer(by_sorted_label(FoldModel(predictions, fold)), X, predictions.order[true], **weighted(w)))
             for fold, (X, true, w) in enumerate(found)
         ]
 
     def of_model(self, model: Any, X: Any, y: Any, sample_weight: Any) -> float:
-        return float(self.scorer(model, X, y, **weighted(sample_weight)))
+        return float(self.scorer(by_sorted_label(model), X, y, **weighted(sample_weight)))
 
     def _requests_weights(self) -> bool:
         routing = getattr(self.scorer, "get_metadata_routing", None)
         return routes_metadata() and routing is not None and bool(routing().consumes("score", ["sample_weight"]))
 
 
-def has_probabilities(stand_in: Any) -> None:
+def has_probabilities(fold_model: Any) -> None:
     """Raises an AttributeError if not."""
-    stand_in.answers.probabilities  # noqa: B018
+    fold_model.predictions.probabilities  # noqa: B018
 
 
-class StandIn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The model of one fold, as far as scorers ask: it answers for the rows that the fold holds out, whatever X is."""
+class FoldModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The model of one fold, as scorers use it: predicts the rows that the fold holds out, whatever X is."""
 
-    def __init__(self, answers: Answers, fold: int) -> None:
-        self.answers = answers
+    def __init__(self, predictions: FoldPredictions, fold: int) -> None:
+        self.predictions = predictions
         self.fold = fold
-        self.classes_ = answers.order
+        self.classes_ = predictions.order
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return np.asarray(self.classes_[self.answers.ranks[self.fold]])
+        return np.asarray(self.classes_[self.predictions.ranks[self.fold]])
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        return self.answers.leanings[self.fold]
+        return self.predictions.confidences[self.fold]
 
     @only_if(has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        return self.answers.probabilities[self.fold]
+        return self.predictions.probabilities[self.fold]
+
+
+def has_probability_of_each_label(view: Any) -> None:
+    """Raises an AttributeError if not."""
+    view.model.predict_proba  # noqa: B018
+
+
+class SortedLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A model with its labels, probabilities and decision function in sorted order.
+
+    scikit-learn's scorers of probabilities take columns to be in that order. Ranks with names, such as low, medium and high, are
+    not.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._places = np.argsort(model.classes_)
+        self.classes_ = model.classes_[self._places]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.model.predict(X))
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        scores = np.asarray(self.model.decision_function(X))
+        return -scores if scores.ndim == 1 else scores[:, self._places]  # of two labels, the other one is now the higher
+
+    @only_if(has_probability_of_each_label)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(self.model.predict_proba(X)[:, self._places])
+
+
+def by_sorted_label(model: Any) -> Any:
+    """The model as scikit-learn's scorers expect it."""
+    labels = model.classes_
+    return model if np.all(labels[:-1] <= labels[1:]) else SortedLabels(model)
 
 
 def is_scorer(function: Callable[..., Any]) -> bool:
-    """Whether it takes a model, rows and labels, not true and predicted labels."""
+    """Whether a callable takes a model, X and y, not true and predicted labels."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # compiled functions need not say what they take
+    except ValueError:  # compiled functions may have no signature
         return False
     needed = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return len(needed) == 3
 
 
 def scoring_of(scoring: Any, estimator: Any) -> Scoring:
-    """What the parameter stands for, for an estimator that can be judged so."""
+    """The scoring that the parameter asks for, checked against the estimator."""
     if callable(scoring):
-        return Scorer(scoring) if is_scorer(scoring) else LabelMeasure(scoring)
+        own = next((RankMeasure(*found) for found in MEASURES.values() if found[0] is scoring), None)
+        if own is not None or is_scorer(scoring):
+            return own or Scorer(scoring)
+        name = getattr(scoring, "__name__", "")
+        if name.endswith(("_error", "_loss")):  # scikit-learn's naming of functions to minimise
+            raise ValueError(
+                f"scoring must be a callable that is larger for better predictions. Got {name}: pass "
+                f"make_scorer({name}, greater_is_better=False) instead."
+            )
+        return LabelMeasure(scoring)
     if not isinstance(scoring, str) or scoring not in (*NAMES, *get_scorer_names()):
         listed = ", ".join(map(repr, NAMES))
         raise ValueError(f"scoring must be one of {listed}, the name of a scikit-learn scorer or a callable. Got {scoring!r}.")
