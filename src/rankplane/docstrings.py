@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast, dataclass_transform
 
 Model = TypeVar("Model", bound=type)
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -31,38 +31,50 @@ PARAMETERS = {
         "Inverse of the regularisation strength. Must be positive. Larger values fit the training samples more closely.",
     ),
     "loss": Entry(
-        "{'hinge', 'squared_hinge'}",
-        "How violations of the margin are penalised: ``'hinge'`` linearly, ``'squared_hinge'`` by their square.",
+        "{'hinge', 'squared_hinge', 'logistic'}",
+        "How violations of the margin are penalised: ``'hinge'`` linearly, ``'squared_hinge'`` by their square, ``'logistic'`` by "
+        "the logistic loss, which is never zero.",
     ),
     "ranks": Entry(
         "array-like of shape (n_ranks,)",
         "The labels in order, lowest first. Required for text labels, unless they are an ordered categorical. Numbers are sorted "
-        "if None. May name ranks that do not occur in the training data.",
+        "if None. May name ranks that do not occur in the training data. Number the labels instead where scikit-learn sorts them: "
+        "for scorers of probabilities such as ``'neg_log_loss'``, for ``StackingClassifier``, and for ``cross_val_predict`` with "
+        "``predict_proba`` or ``decision_function``.",
     ),
     "class_weight": Entry(
         "dict or 'balanced'",
         "Weight of each label, which multiplies ``C`` for its samples. ``'balanced'`` uses weights inversely proportional to the "
-        "label frequencies. If None, all labels have weight one.",
+        "label frequencies. If None, all labels have weight one. With a ``decision`` by cost, the weights also multiply the costs "
+        "(of ``'mae'``, ``'mse'``, ``'accuracy'`` and matrices), since probabilities are those of the data whatever the weights: "
+        "``class_weight='balanced', decision='mae'`` minimises the macro-averaged absolute error.",
     ),
     "tol": Entry(
         "float",
-        "Stopping tolerance. A plane has converged when the sum of its violations in a sweep is at most ``tol`` times that of the "
-        "first sweep; with a kernel, when its duality gap is at most ``tol**2`` times its objective.",
+        "Stopping tolerance. If None, a plane has converged when its duality gap is at most 0.2 % of its objective, and small data "
+        "(up to 50,000 nonzero values) is solved to the optimum. If a number, a plane has converged when the sum of its violations "
+        "in a sweep is at most ``tol`` times that of the first sweep, which costs less for large values such as the 0.1 of the "
+        "paper; with a kernel, when its duality gap is at most ``tol**2`` times its objective.",
     ),
-    "max_iter": Entry("int", "Maximum number of sweeps over the training data. With a kernel, one sweep is ``n_samples`` steps."),
+    "max_iter": Entry(
+        "int",
+        "Maximum number of sweeps over the training data. If None, 1,000, or with ``tol=None`` as many as take about a second, "
+        "if those are more. With a kernel, one sweep is ``n_samples`` steps.",
+    ),
     "shrinking": Entry(
         "bool", "Whether to skip samples that are unlikely to change. They are checked again before the solver stops."
     ),
     "probability": Entry(
         "bool",
-        "Whether to enable ``predict_proba`` and ``predict_set``. Planes are then also trained on cross-validation folds, in the "
-        "same solve, and probabilities are calibrated on the held-out samples.",
+        "Whether to enable ``predict_proba`` and ``predict_set``. Planes are then also trained on cross-validation folds, and "
+        "probabilities are calibrated on the held-out samples. Of many samples, only as many are held out as that takes.",
     ),
     "decision": Entry(
-        "{'ranker', 'mae', 'mse', 'accuracy'} or array-like of shape (n_ranks, n_ranks)",
+        "{'ranker', 'mae', 'mse', 'accuracy', 'macro_mae', 'qwk'} or array-like of shape (n_ranks, n_ranks)",
         "How ``predict`` chooses a rank. ``'ranker'`` is the model's own rule. The others need ``probability=True`` and choose the "
         "rank with the lowest expected cost: ``'mae'`` (the median), ``'mse'`` (the rank nearest to the mean), ``'accuracy'`` (the "
-        "most likely rank), or a matrix ``cost[true, predicted]``.",
+        "most likely rank), ``'macro_mae'`` (the absolute error if rare ranks count as much as frequent ones), ``'qwk'`` (the "
+        "quadratic weighted kappa), or a matrix ``cost[true, predicted]``. It may be changed after ``fit``, by ``set_params``.",
     ),
     "n_jobs": Entry(
         "int",
@@ -95,6 +107,11 @@ PARAMETERS = {
     "cache_size": Entry("float", "Size of the kernel cache, in megabytes."),
     "C1": Entry("float", "Like ``C``, for the samples of a plane's own rank. If None, ``C`` is used."),
     "C2": Entry("float", "Like ``C``, for the samples of all other ranks. If None, ``C`` is used."),
+    "coupling": Entry(
+        "float",
+        "How strongly planes of neighbouring ranks, or boundaries, are pulled together. 0 leaves them independent of each other; "
+        "with infinity they share one direction. Needs at most 32 planes.",
+    ),
     "epsilon": Entry("float", "Half-width of the tube around the target value in which no loss is charged."),
     "ranker": Entry(
         "{'ordered', 'nearest'}",
@@ -103,6 +120,10 @@ PARAMETERS = {
     ),
     "fit_intercept": Entry(
         "bool", "Whether planes have an intercept. It is regularised, like the weight of a feature that is always one."
+    ),
+    "form": Entry(
+        "{'planes', 'thresholds'}",
+        "``'planes'`` fits a plane per rank, ``'thresholds'`` one direction with a threshold per boundary.",
     ),
     "solver": Entry(
         "{'dcd2', 'dcd1'}",
@@ -142,11 +163,25 @@ ATTRIBUTES = {
         "ndarray of shape (n_samples,)",
         "Conformity scores of the held-out samples, which ``predict_set`` is based on. Only with ``probability=True``.",
     ),
+    "conformity_before_": Entry(
+        "ndarray of shape (n_samples,)", "The same without the probability of the true rank itself. Only with ``probability=True``."
+    ),
+    "conformity_ranks_": Entry(
+        "ndarray of shape (n_samples,)", "Rank numbers of the held-out samples, from 0. Only with ``probability=True``."
+    ),
+    "class_prior_": Entry(
+        "ndarray of shape (n_ranks,)", "Share of each rank in the held-out samples. Only with ``probability=True``."
+    ),
+    "expected_qwk_": Entry(
+        "float", "Quadratic weighted kappa of ``decision='qwk'`` on the held-out samples. Only with ``probability=True``."
+    ),
     "n_features_in_": Entry("int", "Number of features seen during ``fit``."),
     "feature_names_in_": Entry(
         "ndarray of shape (n_features,)", "Names of the features seen during ``fit``. Only if X had string column names."
     ),
 }
+
+OF_KERNELS = ("support_", "support_vectors_", "dual_coef_", "gamma_")
 
 # Of the methods that models share.
 METHOD_PARAMETERS = {
@@ -166,6 +201,14 @@ METHOD_PARAMETERS = {
     ),
     "groups": Entry("array-like of shape (n_samples,)", "Group labels. All samples of a group are in the same fold."),
     "coverage": Entry("float", "Probability with which a set should contain the true rank, between 0 and 1."),
+    "per_rank": Entry(
+        "bool", "Whether each rank is covered with this probability, not only all samples together. Sets are larger then."
+    ),
+    "score": Entry(
+        "{'before', 'after'}",
+        "When a rank is added: while the set has little probability ``'before'`` the rank, or ``'after'`` it. Sets by "
+        "``'before'`` are smaller. If None, ``'before'``, or ``'after'`` for models saved by older versions.",
+    ),
     "feature_names": Entry(
         "array-like of shape (n_features,)",
         "Names of the features. If None, ``feature_names_in_`` or else the column numbers are used.",
@@ -181,8 +224,12 @@ PARAMETER_SECTION = re.compile(r"(?<=^Parameters\n----------\n).*?(?=\n\n\w|\Z)"
 @dataclass_transform(kw_only_default=True)
 def model(cls: Model) -> Model:
     """Make a class with annotated defaults an estimator: an ``__init__`` that stores them, and a docstring that lists them."""
+    for name in getattr(cls, "without", ()):
+        cls.__annotations__ = {**inspect.get_annotations(cls), name: ClassVar[Any]}  # keeps the value of the base class
     cls = cast(Model, dataclass(eq=False, repr=False, kw_only=True)(cls))
-    cls.__doc__ = with_section(inspect.cleandoc(cls.__doc__ or ""), "Attributes", ATTRIBUTES)
+    left_out = OF_KERNELS if "kernel" in getattr(cls, "without", ()) else ()
+    attributes = {name: entry for name, entry in ATTRIBUTES.items() if name not in left_out}
+    cls.__doc__ = with_section(inspect.cleandoc(cls.__doc__ or ""), "Attributes", attributes)
     return documented(PARAMETERS | METHOD_PARAMETERS)(cls)
 
 

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
 MAX_ROWS = 2**31 - 1
-MAX_THREADS = 256  # each takes memory of its own; more than processors help nobody
-MAX_SEED = 2**32 - 1  # what numpy's and scikit-learn's generators take
+MAX_THREADS = 256  # more would only cost memory
+MAX_SEED = 2**32 - 1  # as in numpy and scikit-learn
 
 
 class OnlyIf:
     """A method that an object has only while ``check`` does not raise an AttributeError.
 
-    scikit-learn's ``available_if`` does the same, but tells the caller only that there is no such attribute, not what to do.
+    Like scikit-learn's ``available_if``, but the error of ``check``, which says what to do, reaches the caller.
     """
 
     def __init__(self, check: Callable[[Any], None], method: Callable[..., Any]) -> None:
@@ -50,6 +50,12 @@ def check_non_negative(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_strength(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
+        raise ValueError(f"{name} must be a non-negative number or infinity. Got {value!r}.")
+    return float(value)
+
+
 def check_number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
         raise ValueError(f"{name} must be a finite number. Got {value!r}.")
@@ -76,8 +82,8 @@ def check_bool(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> Any:
-    if not isinstance(value, str) or value not in choices:
+def check_choice(name: str, value: Any, choices: Sequence[str | None]) -> Any:
+    if not isinstance(value, str | None) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}. Got {value!r}.")
     return value
 
@@ -92,7 +98,7 @@ def check_n_jobs(n_jobs: Any) -> int:
 
 
 def seed_of(random_state: Any) -> int:
-    """A seed for the core. None is a fixed seed: a fit is then a function of the data alone."""
+    """A seed for the core. None is a fixed seed, so that a fit is a function of the data alone."""
     if random_state is None:
         return 0
     if isinstance(random_state, Integral) and not isinstance(random_state, bool) and 0 <= int(random_state) <= MAX_SEED:
@@ -107,7 +113,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def check_column_weight(column_weight: Any, n_columns: int, dtype: Any) -> Any:
-    """None, the word, or a positive factor per column."""
+    """None, 'ranks', or a positive factor per column."""
     if column_weight is None or (isinstance(column_weight, str) and column_weight == "ranks"):
         return column_weight
     rule = f"column_weight must be None, 'ranks' or {n_columns} positive numbers, one per column."
@@ -122,43 +128,29 @@ def check_column_weight(column_weight: Any, n_columns: int, dtype: Any) -> Any:
     return weights
 
 
-def check_finite(X: Any) -> None:
-    """Refuse NaN and infinity, and say where the first one is."""
-    values = X.data if sp.issparse(X) else X
-    # A sum is finite only if all terms are; it needs no array of flags. Overflow of finite values is told apart below.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    bad = np.flatnonzero(~np.isfinite(values.ravel()))
-    if len(bad) == 0:
-        return
-    first = int(bad[0])
-    if sp.issparse(X):
-        row, column = int(np.searchsorted(X.indptr, first, side="right")) - 1, int(X.indices[first])
-    else:
-        row, column = divmod(first, X.shape[1])
-    found = "NaN" if np.isnan(values.ravel()[first]) else "infinity"
-    raise ValueError(f"X must contain only finite numbers. Got {found} (inf or NaN) in row {row}, column {column}.")
-
-
 def as_rows(X: Any) -> Any:
-    """X as the core reads it: canonical csr (sorted, no duplicates), or a C-ordered array. Copies only what is not so already."""
+    """X as the core reads it: csr, its entries in any order, or a C-ordered array. Copied only if necessary."""
     if X.shape[0] > MAX_ROWS:
         raise ValueError(f"X must have at most {MAX_ROWS} samples. Got {X.shape[0]}.")
     if not sp.issparse(X):
         return np.ascontiguousarray(X)
-    # Column indices are walked, and checked, by the core.
+    # Column indices are checked by the core, which reads them all anyway.
     n_entries = min(len(X.indices), len(X.data))
     if len(X.indptr) != X.shape[0] + 1 or X.indptr[0] != 0 or X.indptr[-1] > n_entries or np.any(np.diff(X.indptr) < 0):
         raise ValueError(f"X.indptr must rise from 0 to at most {n_entries}, the number of its stored values.")
-    if not X.has_canonical_format:
+    return X
+
+
+def merged(X: Any) -> Any:
+    """X with the columns of each row sorted and in one piece. Copied only if necessary."""
+    if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
 
 
 def as_labels(y: Any, n_rows: int) -> Any:
-    """y as a column of labels, one per row. A categorical stays one, since it knows the order."""
+    """y as a column of labels, one per row. A categorical is kept, since it has an order."""
     if y is None:
         raise ValueError("y must be given: this estimator requires y to be passed, but the target y is None.")
     labels = y if is_categorical(y) else column_or_1d(np.asarray(y), warn=True)
@@ -170,19 +162,19 @@ def as_labels(y: Any, n_rows: int) -> Any:
 
 
 def is_categorical(y: Any) -> bool:
-    """With categories that can be listed. Those of a polars Categorical cannot: it orders by appearance, not by rank."""
+    """Whether y has a list of categories. A polars Categorical has none: its order is that of appearance, not of ranks."""
     return isinstance(getattr(getattr(y, "dtype", None), "categories", None), Sized)
 
 
 def check_known(labels: Any) -> None:
-    """A categorical may have gaps, which are none of its categories."""
+    """Refuse missing values, which a categorical may have."""
     gaps = np.flatnonzero([label is None or label != label for label in np.asarray(labels, dtype=object)])
     if len(gaps):
         raise ValueError(f"y must not contain missing labels. Got {len(gaps)}, the first in row {gaps[0]}.")
 
 
 def rank_order(labels: Any, ranks: Any) -> NDArray[Any]:
-    """The distinct labels in rank order: as given, as an ordered categorical has them, or ascending if they are numbers."""
+    """The distinct labels in rank order: as given, in the order of a categorical, or ascending if they are numbers."""
     if is_categorical(labels):
         check_known(labels)
     if ranks is not None:
@@ -192,7 +184,7 @@ def rank_order(labels: Any, ranks: Any) -> NDArray[Any]:
         return order
     if is_categorical(labels):
         categories = labels.dtype.categories
-        # polars Enum and pandas Categorical both have `categories`; only pandas says whether they are ordered.
+        # polars Enum and pandas Categorical both have `categories`; only pandas has `ordered`.
         if not getattr(labels.dtype, "ordered", True):
             raise ValueError("y must be an ordered categorical, since its order gives the ranks. Got an unordered one.")
         return np.asarray(categories)
@@ -213,7 +205,7 @@ def rank_order(labels: Any, ranks: Any) -> NDArray[Any]:
 
 
 def as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
-    """Numbers in an array of objects; text has no order of its own and is refused."""
+    """An array of objects as numbers; text is refused, since its order is unknown."""
     try:
         if any(isinstance(label, str) for label in labels):
             raise TypeError
@@ -239,16 +231,17 @@ def rank_numbers(labels: Any, order: NDArray[Any]) -> NDArray[np.int32]:
     return numbers[inverse.ravel()]
 
 
-def rank_weights(class_weight: Any, order: NDArray[Any], numbers: NDArray[np.int32]) -> NDArray[np.float64] | None:
-    """The weight of each rank: None, "balanced", or a mapping from labels."""
+def rank_weights(class_weight: Any, order: Any, counts: NDArray[Any]) -> NDArray[np.float64] | None:
+    """The weight of each rank, from None, "balanced", or a mapping from labels; ``counts`` is how many rows each has, or
+    its share of them.
+    """
     if class_weight is None:
         return None
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise ValueError(f'class_weight must be None, "balanced" or a dict by label. Got {class_weight!r}.')
-        counts = np.bincount(numbers, minlength=len(order))
         n_present = int(np.sum(counts > 0))
-        return np.asarray(len(numbers) / (n_present * np.maximum(counts, 1)), dtype=np.float64)
+        return np.asarray(counts.sum() / (n_present * np.where(counts > 0, counts, 1)), dtype=np.float64)
     if not isinstance(class_weight, Mapping):
         raise ValueError(f'class_weight must be None, "balanced" or a dict by label. Got {class_weight!r}.')
     position = {label: i for i, label in enumerate(order.tolist())}
@@ -262,6 +255,14 @@ def rank_weights(class_weight: Any, order: NDArray[Any], numbers: NDArray[np.int
 
 
 def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    weights = check_weights(sample_weight, n_rows)
+    if not np.any(weights):
+        raise ValueError("sample_weight must be positive for at least one sample. Got only zeros.")
+    return weights
+
+
+def check_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Weights of all rows, or of some of them, which may all be zero."""
     if np.isscalar(sample_weight):
         sample_weight = np.full(n_rows, sample_weight)
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -270,6 +271,4 @@ def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.flo
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         raise ValueError(f"sample_weight must contain only finite, non-negative numbers. Got {weights[bad[0]]} in row {bad[0]}.")
-    if not np.any(weights):
-        raise ValueError("sample_weight must be positive for at least one sample. Got only zeros.")
     return weights
