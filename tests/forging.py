@@ -1,4 +1,4 @@
-"""Model files as only intent would write them: any header, any arrays, and a check sum to match."""
+"""Model files as only intent would write them: any header, any arrays, and a checksum to match."""
 
 import copy
 import json

@@ -1,7 +1,7 @@
 """A fitted model as one file: no pickle, nothing executed on load.
 
 ``container`` has the bytes and their checks, ``values`` plain values and arrays, ``codecs`` the models, ``sklearn_codecs`` the
-classes of scikit-learn that may be among them, ``compact`` weights that take less room.
+supported classes of scikit-learn, ``compact`` smaller weights.
 """
 
 import json
@@ -10,7 +10,6 @@ import os
 import textwrap
 import warnings
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +20,7 @@ from rankplane.docstrings import documented
 from rankplane.modelfile.codecs import MODELS, Reader, Writer
 from rankplane.modelfile.compact import compact_model, compact_weights
 from rankplane.modelfile.container import FORMAT, check_path, read_file, write_file
+from rankplane.versions import this_version
 
 __all__ = [
     "FORMAT",
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Model(Protocol):
-    """What `load_model` returns, for type checkers: a model or a pipeline. What only some have, such as ``explain``, is Any."""
+    """The type of a loaded model or pipeline, for type checkers. Methods that only some have, such as ``explain``, are Any."""
 
     @property
     def classes_(self) -> NDArray[Any]: ...
@@ -86,7 +86,7 @@ def save_model(
     Examples
     --------
     >>> from rankplane import NPSVOR, load_model, save_model
-    >>> model = NPSVOR(C=10, tol=1e-3).fit([[1.0], [2.0], [3.0]], [1, 2, 3])
+    >>> model = NPSVOR(C=10).fit([[1.0], [2.0], [3.0]], [1, 2, 3])
     >>> save_model(model, "stars.rankplane")
     >>> load_model("stars.rankplane").predict([[3.0]])
     array([3])
@@ -97,15 +97,15 @@ def save_model(
 def write_model(
     model: Any, path: str | os.PathLike[str], *, compact: float | None = None, metadata: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """`save_model` that returns what `read_metadata` would find in the file."""
+    """Like `save_model`, but returns the metadata in the file."""
     name = check_path(path)
     if compact is not None and (isinstance(compact, bool) or not isinstance(compact, int | float) or not 0 <= compact < math.inf):
-        raise ValueError(f"compact must be None or a number from 0 up. Got {compact!r}.")
+        raise ValueError(f"compact must be None or a non-negative number. Got {compact!r}.")
     if metadata is not None and not isinstance(metadata, dict):
         raise ValueError(f"metadata must be None or a dict. Got {metadata!r}.")
     writer = Writer(None if compact is None else float(compact))
     tree = writer.node(model)
-    remembered = {"version": version("rankplane"), "date": datetime.now(UTC).isoformat(timespec="seconds")} | (metadata or {})
+    remembered = {"version": this_version(), "date": datetime.now(UTC).isoformat(timespec="seconds")} | (metadata or {})
     try:
         json.dumps(remembered, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -129,7 +129,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     Returns
     -------
     object
-        The fitted model or pipeline. Its large arrays are read-only.
+        The fitted model or pipeline. Its large arrays are read-only. Its attribute ``metadata_`` has what `read_metadata` returns.
 
     Raises
     ------
@@ -153,7 +153,9 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     >>> load_model("stars.rankplane").classes_
     array([1, 2, 3])
     """
-    model: Model = open_model(path)[0]
+    model: Model
+    model, metadata = open_model(path)
+    model.metadata_ = metadata  # type: ignore[attr-defined]
     return model
 
 
@@ -190,7 +192,7 @@ def open_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """The model and its metadata."""
 
     def in_short(error: Exception) -> str:
-        """On one line, whatever the file had in the place of a value."""
+        """A value from a file as short text on one line."""
         return textwrap.shorten(str(error), 200, placeholder=" ...").removesuffix(".") or type(error).__name__
 
     name = check_path(path)
@@ -207,5 +209,5 @@ def open_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         raise ValueError(f"{name} is damaged or was written by another version of rankplane: {in_short(error)}.") from None
     if is_other and reader.foreign:
         listed = ", ".join(dict.fromkeys(reader.foreign))
-        warnings.warn(f"{versions}: its {listed} may answer differently.", UserWarning, stacklevel=2)
+        warnings.warn(f"{versions}: its {listed} may give other results.", UserWarning, stacklevel=2)
     return model, dict(header["metadata"])

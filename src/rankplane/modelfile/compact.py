@@ -1,4 +1,4 @@
-"""Weights that take less room in a model file, within a bound on what that changes of any score."""
+"""Smaller weights for a model file, within a bound on the change of any score."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from rankplane.modelfile.values import ValueReader, ValueWriter
 
 
 def compact_weights(weights: NDArray[Any], bound: float) -> NDArray[Any]:
-    """Weights that take less room: small columns are zero, the others rounded to half precision if the bound allows.
+    """Set small columns to zero, and round the others to half precision if the bound allows.
 
-    A row x of length one and weights that differ by d change a score by |x . d| <= |d|. So columns go, least first, while what
-    dropping and rounding change of every plane is no longer than the bound.
+    For a row x of norm one, changing the weights by d changes a score by |x . d| <= |d|. So columns are dropped, smallest first,
+    while the norm of the change from dropping and rounding is at most the bound for every plane.
     """
     squares = weights.astype(np.float64) ** 2
     order = np.argsort(squares.max(axis=1), kind="stable")
@@ -21,7 +21,7 @@ def compact_weights(weights: NDArray[Any], bound: float) -> NDArray[Any]:
     halves = np.clip(weights, -largest, largest).astype(np.float16).astype(weights.dtype)
     for rounded in (halves, weights):
         lost = (weights.astype(np.float64) - rounded) ** 2
-        # By the number of dropped columns: what is lost by rounding all, and more for every dropped one.
+        # The norm of the change, by the number of dropped columns; all others are rounded.
         more = np.cumsum((squares - lost)[order], axis=0)
         change = np.sqrt(np.vstack([lost.sum(axis=0), lost.sum(axis=0) + more])).max(axis=1)
         if change[0] <= bound:
@@ -32,7 +32,7 @@ def compact_weights(weights: NDArray[Any], bound: float) -> NDArray[Any]:
 
 
 def compact_model(model: OrdinalModel, bound: float) -> int:
-    """Give a fitted model the weights that its compact file will hold; returns how many columns were dropped."""
+    """Replace the weights of a fitted model by compact ones; returns the number of dropped columns."""
     model.coef_ = compact_weights(np.ascontiguousarray(model.coef_.T), bound).T
     return int(np.sum(~model.coef_.any(axis=0)))
 
@@ -40,7 +40,7 @@ def compact_model(model: OrdinalModel, bound: float) -> int:
 def write_weights(writer: ValueWriter, weights: NDArray[Any], bound: float | None) -> dict[str, Any]:
     if bound is None:
         return writer.array(weights)
-    if bound > 0:  # at 0, nothing may change: such weights are compact already, or never will be
+    if bound > 0:  # at 0, weights must not change
         weights = compact_weights(weights, bound)
     kept = np.flatnonzero(weights.any(axis=1)).astype(np.int32)
     with np.errstate(over="ignore"):
@@ -48,7 +48,7 @@ def write_weights(writer: ValueWriter, weights: NDArray[Any], bound: float | Non
     values = halves if np.array_equal(halves, weights) else weights
     dtype = {"dtype": weights.dtype.newbyteorder("<").str}
     if len(kept) * (values.itemsize * values.shape[1] + kept.itemsize) >= values.nbytes:
-        # Their numbers would take more room than the dropped columns leave.
+        # The column numbers would take more space than dropping columns saves.
         return writer.array(values) | dtype
     parts = {"columns": writer.array(kept)["array"], "values": writer.array(values[kept])["array"]}
     return {"sparse": parts, "n_columns": len(weights)} | dtype
@@ -58,7 +58,7 @@ def read_weights(reader: ValueReader, stored: dict[str, Any]) -> NDArray[Any]:
     is_sparse = "sparse" in stored
     values = reader.array(stored["sparse"]["values"] if is_sparse else stored["array"])
     dtype = np.dtype(stored.get("dtype", values.dtype.str))
-    # The core has loops for these.
+    # The core has loops for these types only.
     if dtype.str not in ("<f4", "<f8") or values.dtype.kind != "f" or values.ndim != 2:
         raise ValueError("weights are not a matrix of numbers")
     if not is_sparse:

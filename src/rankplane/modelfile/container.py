@@ -1,12 +1,12 @@
-"""The bytes of a model file: a preamble, a header, arrays; written whole or not at all, read and checked as a whole.
+"""The bytes of a model file: a preamble, a header and arrays, written atomically and checked when read.
 
-    64 bytes    magic, format, check sum of all that follows, length of the header, length of the file
-    header      JSON: the tree of the model, the table of arrays (type, shape, place), and what the caller wants remembered
-    arrays      raw, little-endian, each starting at a multiple of 64 bytes, in the order of the table, without gaps
+    64 bytes    magic, format, checksum of all that follows, length of the header, length of the file
+    header      JSON: the tree of the model, the list of arrays (type, shape, offset), and metadata of the caller
+    arrays      raw, little-endian, each starting at a multiple of 64 bytes, in the order of the list, without gaps
 
-A file is read into memory, not mapped: it may be overwritten, cut or deleted afterwards, and a mapping of a file that is cut ends
-the process at its next prediction. That is paid for in time and memory; ARCHITECTURE.md has the figures. The sum finds accidents,
-not intent.
+A file is read into memory, not mapped: it may be overwritten, truncated or deleted afterwards, and a process with a mapping of a
+truncated file would crash at its next prediction. ARCHITECTURE.md has the cost in time and memory. The checksum detects accidental
+damage only.
 """
 
 import json
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rankplane.files import is_special, replacing
 
-# A first byte that no text has, and a line end that a transfer as text would change.
+# Starts with a byte that is not text, and ends with a line end, which a transfer in text mode would change.
 MAGIC = b"\x93RPLANE\n"
 FORMAT = 3  # 2: models with a kernel, sparse matrices; 3: classes of scikit-learn
 PREAMBLE = struct.Struct("<8sIIQQ")
@@ -32,7 +32,7 @@ CHUNK = 2**22
 
 
 def check_path(path: Any) -> str:
-    """A number would be taken for a file that is already open."""
+    """Refuse numbers, which ``open`` would take for file descriptors."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
         raise TypeError(f"path must be a str or a path. Got {path!r}.")
@@ -44,7 +44,7 @@ def padded(n_bytes: int) -> int:
 
 
 def write_file(path: str, content: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
-    """Write a header of ``content`` and the table of arrays, and the arrays."""
+    """Write ``content`` and the list of arrays as the header, and the arrays."""
     table, place = [], 0
     for array in arrays:
         table.append({"dtype": array.dtype.str, "shape": list(array.shape), "offset": place})
@@ -64,7 +64,7 @@ def write_file(path: str, content: dict[str, Any], arrays: Sequence[NDArray[Any]
 
 
 def read_file(path: Any) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """The header and the arrays, read-only, once the file has proved to be whole."""
+    """Check that the file is complete; returns its header and its arrays, read-only."""
     name = check_path(path)
     if is_special(name):
         raise ValueError(f"{name} is a device or a pipe, but a model is read from a file.")
@@ -76,13 +76,13 @@ def read_file(path: Any) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or n_read < len(body):
         raise ValueError(f"{name} changed while it was read: write a new file beside it and rename that, as save_model does.")
     if found != check:
-        raise ValueError(f"{name} is damaged: its check sum does not match.")
+        raise ValueError(f"{name} is damaged: its checksum does not match.")
     body.flags.writeable = False
     try:
         header = json.loads(bytes(body[:n_header]).decode("utf-8", "surrogatepass"), parse_constant=refuse_constant)
         if not {"model", "arrays", "metadata"} <= header.keys() or not isinstance(header["metadata"], dict):
             raise ValueError
-        return header, table_of_arrays(header["arrays"], body[n_header:])
+        return header, views_of_arrays(header["arrays"], body[n_header:])
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, MemoryError):
         raise ValueError(f"{name} is damaged: its header cannot be read.") from None
 
@@ -92,7 +92,7 @@ def refuse_constant(constant: str) -> None:
 
 
 def read_preamble(name: str, file: Any, length: int) -> tuple[int, int, NDArray[np.uint8]]:
-    """Length of the header, check sum, and room for all that follows."""
+    """Length of the header, checksum, and memory for the rest of the file."""
     start = file.read(ALIGNMENT)
     if start[: len(MAGIC)] != MAGIC[: len(start)] or not start:
         raise ValueError(f"{name} is not a model file of rankplane.")
@@ -106,7 +106,7 @@ def read_preamble(name: str, file: Any, length: int) -> tuple[int, int, NDArray[
     if length != n_bytes or n_header > length - ALIGNMENT or n_header % ALIGNMENT:
         raise ValueError(f"{name} is damaged: its length is not what it says.")
     try:
-        # Arrays lie at multiples of 64 bytes of the file, and shall in memory. numpy asks for huge pages.
+        # Arrays are aligned to 64 bytes in the file, and so in memory. numpy asks for huge pages.
         room = np.empty(n_bytes, dtype=np.uint8)
     except MemoryError:
         raise MemoryError(f"{name} has {n_bytes} bytes, more than there is memory for.") from None
@@ -115,7 +115,7 @@ def read_preamble(name: str, file: Any, length: int) -> tuple[int, int, NDArray[
 
 
 def read_body(file: Any, body: NDArray[np.uint8]) -> tuple[int, int]:
-    """Fill the array; returns the number of bytes read and their check sum."""
+    """Fill the array; returns the number of bytes read and their checksum."""
     view, done, check = body.data, 0, 0
     while n_read := file.readinto(view[done : done + CHUNK]):
         check = zlib.crc32(view[done : done + n_read], check)
@@ -123,10 +123,10 @@ def read_body(file: Any, body: NDArray[np.uint8]) -> tuple[int, int]:
     return done, check
 
 
-def table_of_arrays(table: list[dict[str, Any]], data: NDArray[np.uint8]) -> list[NDArray[Any]]:
-    """Views of the arrays. They follow one another, so together they are no larger than the file."""
+def views_of_arrays(entries: list[dict[str, Any]], data: NDArray[np.uint8]) -> list[NDArray[Any]]:
+    """Views of the arrays, which must be adjacent, so that their total size is at most that of the file."""
     arrays, place = [], 0
-    for entry in table:
+    for entry in entries:
         if entry["dtype"] not in STORED_TYPES:
             raise ValueError(f"unknown type {entry['dtype']}")
         dtype, shape = np.dtype(entry["dtype"]), entry["shape"]

@@ -1,4 +1,4 @@
-"""The classes of scikit-learn that a model file holds: which fitted attributes each has, and what must be true of them.
+"""The classes of scikit-learn that a model file holds: the fitted attributes of each, and checks of them.
 
 The list is fixed, and attributes are set by the names in it alone, so that a file can bring neither code nor surprises. Where
 scikit-learn's compiled code, or scipy's, would index by an attribute without looking, the attribute is checked here.
@@ -52,7 +52,7 @@ def check_nothing(model: Any) -> None:
 
 
 def check_text(vectorizer: Any) -> None:
-    # Of a stranger's file, "filename" would read any file that a text names.
+    # With input="filename" in an untrusted model file, texts could name any file to read.
     if vectorizer.input != "content":
         kind = type(vectorizer).__name__
         raise ValueError(f"input of {kind} must be 'content' to be stored in a model file. Got {vectorizer.input!r}.")
@@ -60,7 +60,7 @@ def check_text(vectorizer: Any) -> None:
 
 def check_vocabulary(vectorizer: Any) -> None:
     check_text(vectorizer)
-    # Said once, when the vectorizer was fitted.
+    # It has warned when it was fitted.
     vectorizer._stop_words_id = id(vectorizer.stop_words)
     if isinstance(vectorizer, TfidfVectorizer):
         require(isinstance(vectorizer._tfidf, TfidfTransformer), "TfidfVectorizer", "no weights")
@@ -86,7 +86,7 @@ def check_power(transformer: PowerTransformer) -> None:
 
 
 def are_places(numbers: Any, n: int) -> bool:
-    """Whether an array holds nothing but whole numbers from 0 to n - 1."""
+    """Whether all entries of an array are integers from 0 to n - 1."""
     is_whole = isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype.kind in "iu"
     return is_whole and bool(np.all((numbers >= 0) & (numbers < n)))
 
@@ -141,7 +141,7 @@ def check_nystroem(transformer: Nystroem) -> None:
 
 
 def check_columns(transformer: ColumnTransformer) -> None:
-    # Every column is somebody's, if only the rest's. A count that nothing bounds would be believed: names are made for so many.
+    # Every column belongs to a part or to the remainder. The count must be checked, since names are made for so many columns.
     indices = {index for listed in transformer._transformer_to_input_indices.values() for index in listed}
     require(
         indices == set(range(len(indices))) and transformer.n_features_in_ == len(indices), "ColumnTransformer", "other columns"
@@ -163,7 +163,7 @@ class Known:
     """A class of the list."""
 
     cls: type
-    fitted: tuple[str, ...] = ()  # attributes that it cannot answer without
+    fitted: tuple[str, ...] = ()  # attributes without which it cannot predict
     by_column: tuple[str, ...] = ()  # those whose last axis is the columns of X
     optional: tuple[str, ...] = ()
     check: Callable[[Any], None] = check_nothing
@@ -307,7 +307,7 @@ def params_of(model: Any) -> dict[str, Any]:
 def write_known(writer: ValueWriter, model: Any) -> dict[str, Any]:
     cls = type(model)
     known = KNOWN[cls.__name__]
-    if cls is not HashingVectorizer:  # which has nothing to fit, and before scikit-learn 1.7 did not say so
+    if cls is not HashingVectorizer:  # has nothing to fit, which scikit-learn has no tag for before 1.7
         check_is_fitted(model)
     if isinstance(model, CountVectorizer | HashingVectorizer):
         check_text(model)
@@ -351,7 +351,7 @@ def read_known(reader: ValueReader, node: dict[str, Any]) -> Any:
 
 
 def complete_columns(params: dict[str, Any], fitted: dict[str, Any]) -> None:
-    """What a ColumnTransformer keeps twice. Its parts as given are its fitted ones: a new fit clones them."""
+    """Restore what a ColumnTransformer has twice. Fitted parts also serve as the given ones: a new fit clones them."""
     parts, n_named = fitted["transformers_"], fitted["_columns"]
     params["transformers"] = parts[:n_named]
     fitted["_columns"] = [columns for _, _, columns in parts[:n_named]]

@@ -1,6 +1,7 @@
-"""Plain values as JSON, with their arrays beside them: what a parameter or a fitted attribute may be.
+"""Values of parameters and fitted attributes as JSON, with their arrays stored separately.
 
-Arrays are referred to by number. Texts, such as a vocabulary, are two arrays: the joined UTF-8, and where each one ends.
+Arrays are referred to by number. Lists of strings, such as a vocabulary, are two arrays: the joined UTF-8, and the ends of the
+strings.
 """
 
 import math
@@ -16,7 +17,7 @@ from rankplane.modelfile.container import STORED_TYPES
 
 
 class ValueWriter:
-    """Gathers arrays while values become JSON."""
+    """Turns values into JSON, and collects their arrays."""
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
@@ -46,6 +47,8 @@ class ValueWriter:
             return value
         if isinstance(value, float):
             return value if math.isfinite(value) else {"float": str(value)}
+        if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+            return np.dtype(value).name
         if isinstance(value, np.ndarray):
             return self.objects(name, value) if value.dtype.kind in "OUT" else self.array(value)
         if sp.issparse(value):
@@ -73,7 +76,7 @@ class ValueWriter:
 
 
 class ValueReader:
-    """Makes values of JSON and arrays."""
+    """Turns JSON and arrays into values."""
 
     def __init__(self, arrays: list[NDArray[Any]]) -> None:
         self.arrays: list[NDArray[Any] | None] = list(arrays)
@@ -82,7 +85,7 @@ class ValueReader:
         raise NotImplementedError
 
     def array(self, stored: Any) -> NDArray[Any]:
-        """An array, once: a small file that uses a large one again and again could ask for any amount of memory."""
+        """An array, to be used once only: otherwise a small file could need any amount of memory by repeating a large one."""
         number = stored["array"] if isinstance(stored, dict) else stored
         found = self.arrays[number]
         if found is None:
@@ -104,7 +107,7 @@ class ValueReader:
         if not isinstance(stored, dict):
             return stored
         if "strings" in stored:
-            # As wide as they need to be: a width from a file could be any.
+            # The width is computed, since that in a file could be anything.
             return np.array(self.strings(stored["strings"]), dtype=object if stored["dtype"] == "O" else np.str_)
         if "objects" in stored:
             return self.objects(stored)
@@ -133,7 +136,7 @@ class ValueReader:
         shape = (len(indptr) - 1, int(stored[3]))
         is_whole = data.ndim == indices.ndim == indptr.ndim == 1 and indices.dtype.kind == indptr.dtype.kind == "i"
         is_whole = is_whole and len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices) == len(data)
-        # Compiled code indexes by these without looking.
+        # Compiled code indexes by these without checks.
         if not (is_whole and np.all(indptr[1:] >= indptr[:-1])) or (
             len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]
         ):

@@ -1,4 +1,4 @@
-"""Files that only intent would write, with a right check sum: a sentence that names the file, or a model that answers."""
+"""Files that only intent would write, with a right checksum: a sentence that names the file, or a model that answers."""
 
 import random
 import warnings
@@ -21,9 +21,8 @@ from rankplane import NPSVOR, SVOR, load_model, save_model
 from rankplane.modelfile import container
 from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
+from reviews import REVIEWS, STARS
 
-REVIEWS = ["awful, broke at once", "bad", "it is okay", "good value", "great, love it", "très bon!"] * 8
-STARS = [1, 2, 3, 4, 5, 5] * 8
 CURVED, LEVELS = make_curved(48)
 TABLE = {"age": [str(20 + i) for i in range(48)], "town": ["Ulm", "Köln", ""] * 16}
 MIXED = np.array([[1.0 * i, i % 3] for i in range(48)])
@@ -120,7 +119,7 @@ Part = st.tuples(st.floats(0, 1), st.floats(0, 1))
 )
 @example(kinds=("text", "text"), one=(0.0, 0.5), other=(1.0, 1.0), n_header=0)
 def test_cut_and_spliced_files(kinds, one, other, n_header, genuine):
-    """A piece of one file and a piece of another, with the check sum and the length of the whole."""
+    """A piece of one file and a piece of another, with the checksum and the length of the whole."""
     path, contents = genuine
     pieces = []
     for kind, (first, last) in zip(kinds, (one, other), strict=True):

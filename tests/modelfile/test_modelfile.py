@@ -15,17 +15,7 @@ from conftest import make_ranked
 from rankplane import NPSVOR, SVR, Committee, CSearchCV, RedSVM, load_model, modelfile, save_model
 from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
-
-REVIEWS = ["awful, broke at once", "bad", "it is okay", "good value", "great, love it", "très bon!"] * 8
-STARS = [1, 2, 3, 4, 5, 5] * 8
-
-
-@pytest.fixture
-def saved(tmp_path):
-    path = tmp_path / "m.rankplane"
-    X, y = make_ranked()
-    save_model(NPSVOR().fit(X, y), path)
-    return path
+from reviews import REVIEWS, STARS
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -195,7 +185,7 @@ def test_a_failed_save_leaves_the_old_file(saved, ranked, monkeypatch):
     assert os.listdir(saved.parent) == [saved.name]
 
 
-@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "models").glob("*.rankplane")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((Path(__file__).parents[1] / "models").glob("*.rankplane")), ids=lambda path: path.stem)
 def test_files_of_every_format_stay_readable(path):
     expected = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     with warnings.catch_warnings():
@@ -226,7 +216,7 @@ def test_what_is_loaded_has_a_type(tmp_path):
         "model.plane_scores(words)\n"
         'model.predict(rows=["good"])\n'
     )
-    config = Path(__file__).parents[1] / "pyproject.toml"
+    config = Path(__file__).parents[2] / "pyproject.toml"
     told, _, _ = api.run([str(snippet), "--config-file", str(config), "--cache-dir", str(tmp_path / "cache")])
     lines = [line.split("service.py:")[1] for line in told.splitlines() if "service.py:" in line]
     assert [line.split(":")[0] for line in lines if ": error:" in line] == ["9"], told

@@ -17,17 +17,7 @@ from conftest import make_ranked
 from rankplane import NPSVOR, load_model, modelfile, save_model
 from rankplane.modelfile import container
 from rankplane.text import TextVectorizer
-
-REVIEWS = ["awful, broke at once", "bad", "it is okay", "good value", "great, love it", "très bon!"] * 8
-STARS = [1, 2, 3, 4, 5, 5] * 8
-
-
-@pytest.fixture
-def saved(tmp_path):
-    path = tmp_path / "m.rankplane"
-    X, y = make_ranked()
-    save_model(NPSVOR().fit(X, y), path)
-    return path
+from reviews import REVIEWS, STARS
 
 
 def truncate(path):
