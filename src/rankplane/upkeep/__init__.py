@@ -1,0 +1,1 @@
+"""Looking after trained models: what they are, how two of them compare, new probabilities from new rows."""
