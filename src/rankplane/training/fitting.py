@@ -1,129 +1,256 @@
 """From a table to a measured model: what ``rankplane train`` does, without the printing.
 
-The model that is measured is the model that is kept: rows held out for the measuring are never trained on.
+The model that is measured is the model that is saved: held-out rows are never trained on, not even afterwards.
 """
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankplane import modelfile
+from rankplane.base import OrdinalModel
 from rankplane.inputs.reading import InputError
-from rankplane.inputs.schema import Inputs, Rows
+from rankplane.inputs.schema import Inputs, Rows, texts_in
+from rankplane.options import AUTO
 from rankplane.progress import working
 from rankplane.search import DEFAULT_CS, CSearchCV
+from rankplane.spreading import spread_of
+from rankplane.table_vectorizer import TableVectorizer
 from rankplane.tabular import ColumnEncoder
-from rankplane.text import TextVectorizer
-from rankplane.text.vectorizer import NoColumnsError
+from rankplane.text.parts import NoColumnsError
 from rankplane.training import cautions, measuring
-from rankplane.training.choices import Choices
-from rankplane.training.model import EncodedRows, TrainedModel
+from rankplane.training.candidates import (
+    CS,
+    Candidate,
+    Comparison,
+    mean_length,
+    model_candidates,
+    scale_candidates,
+    text_candidates,
+)
+from rankplane.training.choices import Choices, n_threads
+from rankplane.training.costs import DecisionCosts
+from rankplane.training.model import EncodedRows, Encoder, TrainedModel
 from rankplane.training.splitting import split
-from rankplane.training.weighing import Weighing, spread_of
+from rankplane.training.tables import chosen_for, none_of
 from rankplane.validation import rank_numbers, rank_order
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, and the rows that it was measured on; None where nothing is held out."""
+    """A model, and the rows that it was measured on; None if no rows were held out."""
 
     model: TrainedModel
     test: EncodedRows | None
 
 
-def first_step(inputs: Inputs, choices: Choices, n_rows: int, verbose: int) -> TextVectorizer | ColumnEncoder | None:
-    """What makes columns of the features."""
+def first_step(rows: Rows, inputs: Inputs, choices: Choices, chosen: Candidate, verbose: int) -> Encoder | None:
+    """The step that turns features into a matrix."""
+    if inputs.kind == "svmlight":
+        return None
+    min_df = 1 if len(rows.labels) < 50 else None  # with so few texts, keep rare words
+    vectorizer = choices.vectorizer(min_df=min_df, verbose=verbose).set_params(**chosen.text) if inputs.text else None
     if inputs.kind == "text":
-        min_df = 1 if n_rows < 50 else None  # of so few texts, every word counts
-        return choices.vectorizer(min_df=min_df, verbose=verbose)
-    return ColumnEncoder() if inputs.kind == "table" else None
+        return vectorizer
+    if inputs.kind == "table" and all(spread_of(rows.features[name]) is None for name in inputs.columns):
+        return ColumnEncoder(skewed=none_of(choices.skewed))
+    return TableVectorizer(text=inputs.text, columns=inputs.columns, vectorizer=vectorizer, column_scale=chosen.column_scale)
 
 
-def encoded(step: TextVectorizer | ColumnEncoder | None, rows: Rows) -> EncodedRows:
-    """The rows as the step sees them once it is fitted to them."""
+def encoded(step: Encoder | None, rows: Rows, inputs: Inputs) -> tuple[EncodedRows, EncodedRows]:
+    """Fit the step to the rows and transform them: all, whose features are then forgotten, and a sample, which keeps them."""
+    sample = rows.sample(cautions.N_SAMPLED).packed()
     try:
-        return EncodedRows(rows, rows.features if step is None else step.fit_transform(rows.features))
+        X = rows.features if step is None else step.fit_transform(rows.drained())
     except NoColumnsError:
-        raise InputError(cautions.no_columns(step, rows.features)) from None
+        raise InputError(cautions.no_columns(step, texts_in(sample.features, inputs), len(rows.labels))) from None
+    return EncodedRows(rows, X), EncodedRows(sample, X[rows.sampled(cautions.N_SAMPLED)])
 
 
-def searched(training: EncodedRows, inputs: Inputs, choices: Choices, weighing: Weighing, verbose: int) -> CSearchCV:
-    """The best model by cross-validation, over C and gamma where they are left open."""
-    labels, together = training.rows.labels, training.rows.together
-    options: dict[str, Any] = {"probability": True, "ranks": inputs.ranks} | weighing.options()
+def model_of(inputs: Inputs, choices: Choices, chosen: Candidate, costs: DecisionCosts) -> OrdinalModel:
+    options: dict[str, Any] = {"probability": True, "ranks": inputs.ranks} | costs.options()
     options |= {"random_state": choices.seed, "n_jobs": choices.jobs}
     if choices.kernel != "linear":
         options["kernel"] = choices.kernel
-    elif inputs.kind == "text" and choices.preset == "default":
-        options["column_weight"] = "ranks"  # what predicts best, as the preset is
-    searching = CSearchCV(
-        modelfile.MODELS[choices.model](**options),
+    elif chosen.column_weight is not None:
+        options["column_weight"] = chosen.column_weight
+    return modelfile.MODELS[chosen.model](**options)
+
+
+def unmeasured(inputs: Inputs, choices: Choices) -> Candidate:
+    """What is not given of features and model, without a look at the rows."""
+    has_weights = bool(inputs.text) and choices.preset != "paper" and choices.kernel == "linear"
+    return Candidate(model="NPSVOR" if choices.model == AUTO else choices.model, column_weight="ranks" if has_weights else None)
+
+
+def chosen_by_measurement(
+    rows: Rows, inputs: Inputs, choices: Choices, costs: DecisionCosts, verbose: int
+) -> tuple[Candidate, list[dict[str, Any]]]:
+    """What is not given of features and model, and records of how it was chosen."""
+    best = unmeasured(inputs, choices)
+    texts = texts_in(rows.features, inputs)
+    if texts is None:
+        return best, []
+
+    def make(candidate: Candidate) -> tuple[Encoder | None, OrdinalModel]:
+        return first_step(rows, inputs, choices, candidate, 0), model_of(inputs, choices, candidate, costs)
+
+    with working(bool(verbose), "Choosing features"):
+        comparison = Comparison(
+            rows.features,
+            rows.labels,
+            rows.groups,
+            ranks=costs.order,
+            cost=costs.cost,
+            make=make,
+            measure=costs.measure,
+            Cs=CS if choices.C is None else [choices.C],
+            seed=choices.seed,
+        )
+        sizes = comparison.sizes(mean_length(texts))
+        records = []
+        if choices.are_features_open:
+            open_to = [replace(best, words=one.words, text=one.text, is_kept=one.is_kept) for one in text_candidates(texts)]
+            best, record = comparison.choose("features", open_to, sizes)
+            records.append(record)
+        if choices.is_model_open and sizes:
+            best, record = comparison.choose("model", model_candidates(best), sizes[-1:])
+            records.append(record)
+        if inputs.kind == "mixed":
+            best, record = comparison.choose("columns", scale_candidates(best), sizes[-1:])
+            records.append(record)
+    return best, [record for record in records if record is not None]
+
+
+def search_for(model: OrdinalModel, choices: Choices, costs: DecisionCosts, gammas: list[float] | None, verbose: int) -> CSearchCV:
+    """The search for the best model, over C and gamma unless they are given."""
+    return CSearchCV(
+        model,
         Cs=DEFAULT_CS if choices.C is None else [choices.C],
-        cv=min(5, len(labels)),
-        scoring=weighing.measure,
+        scoring=costs.measure,
         n_jobs=choices.jobs,
         verbose=verbose,
-        gammas=choices.gammas(training.X),
+        gammas=gammas,
     )
-    # Copies of a row in other folds would flatter a large C and promise too much, so they stay together here too.
-    groups = together if len(np.unique(together)) < len(labels) else None
-    return searching.fit(training.X, labels, groups=groups)
+
+
+def searched(training: EncodedRows, model: OrdinalModel, choices: Choices, costs: DecisionCosts, verbose: int) -> CSearchCV:
+    """The best model by cross-validation, over C and gamma unless they are given."""
+    labels, group_of = training.rows.labels, training.rows.groups
+    # Copies of a row in other folds would favour a large C and overestimate accuracy, so they are kept together here too.
+    groups = group_of if len(np.unique(group_of)) < len(labels) else None
+    return search_for(model, choices, costs, choices.gammas(training.X), verbose).fit(training.X, labels, groups=groups)
 
 
 def search_record(searching: CSearchCV, measure: str) -> dict[str, Any]:
-    """The scores of every C, at the gamma that was chosen."""
+    """The scores of every C that was tried, at the gamma that was chosen."""
     results = searching.cv_results_
-    is_shown = [setting.get("gamma") == searching.best_params_.get("gamma") for setting in results["params"]]
-    record = {name: results[key][is_shown].tolist() for name, key in (("C", "param_C"), ("scores", "mean_test_score"))}
-    spread = spread_of(searching)[is_shown].tolist()
-    return {"measure": measure} | record | {"spread": spread, "best_C": searching.best_C_}
-
-
-def silenced(step: Any, estimator: Any) -> None:
-    """Whoever loads the model has not asked for bars."""
-    estimator.set_params(verbose=0)
-    if isinstance(step, TextVectorizer):
-        step.set_params(verbose=0)
+    is_of_best = np.array([setting.get("gamma") == searching.best_params_.get("gamma") for setting in results["params"]])
+    is_tried = results["why_not_tried"] == ""
+    columns = {"C": "param_C", "scores": "mean_test_score", "spread": "se_test_score"}
+    record: dict[str, Any] = {name: results[key][is_of_best & is_tried].tolist() for name, key in columns.items()}
+    if not np.all(np.isfinite(record["spread"])):  # of a single fold that is too small for parts
+        del record["spread"]
+    record |= {"not_tried": results["param_C"][is_of_best & ~is_tried].tolist()}
+    return {"measure": measure} | record | {"best_C": searching.best_C_}
 
 
 def train(rows: Rows, inputs: Inputs, choices: Choices, test: Rows | None = None, verbose: int = 0) -> Trained:
     """Fit on the training rows; measure on the held-out ones."""
     choices.check()
     choices.check_for(inputs)
-    train_rows, test = split(rows, choices.holdout, choices.seed) if test is None else (rows, test)
-    labels = train_rows.labels
-    step = first_step(inputs, choices, len(labels), verbose)
-    training = encoded(step, train_rows)
+    if test is not None:
+        return train_on(rows.take(np.arange(len(rows.labels))), test, inputs, choices, verbose)
+    return train_on(*split(rows, choices.holdout, choices.seed), inputs, choices, verbose)
+
+
+def train_on(rows: Rows, test: Rows, inputs: Inputs, choices: Choices, verbose: int = 0) -> Trained:
+    """Fit on rows and measure on others, which may be none. The features of the first are forgotten as soon as they are a matrix:
+    a million texts take as much memory as a search.
+    """
+    labels = rows.labels
+    costs = costs_of(labels, inputs, choices)
+    of_ranks = replace(inputs, ranks=costs.order.tolist())  # a sample may lack some
+
+    def step_of(some: Rows, settled: Choices) -> Encoder | None:
+        return first_step(some, inputs, settled, chosen_by_measurement(some, inputs, settled, costs, 0)[0], 0)
+
+    def tried(some: Rows, settled: Choices) -> CSearchCV:
+        candidate, _ = chosen_by_measurement(some, inputs, settled, costs, 0)
+        encoded_rows, _ = encoded(step_of(some, settled), some, inputs)
+        return searched(encoded_rows, model_of(of_ranks, settled, candidate, costs), settled, costs, 0)
+
+    with working(bool(verbose) and inputs.kind == "table", "Comparing"):
+        choices, compared = chosen_for(rows, inputs, choices, costs.measure, step_of, tried)
+    chosen, records = chosen_by_measurement(rows, inputs, choices, costs, verbose)
+    step = first_step(rows, inputs, choices, chosen, verbose)
+    training, sample = encoded(step, rows, inputs)
+    searching = searched(training, model_of(inputs, choices, chosen, costs), choices, costs, verbose)
+    del training
+    return concluded(
+        step,
+        searching,
+        costs,
+        labels,
+        rows.notes,
+        sample,
+        test,
+        inputs,
+        choices,
+        verbose,
+        {"choice": records, "compared": compared},
+    )
+
+
+def costs_of(labels: NDArray[Any], inputs: Inputs, choices: Choices) -> DecisionCosts:
+    """What errors cost, for training rows with these labels."""
     order = rank_order(labels, inputs.ranks)
-    places = rank_numbers(labels, order)
-    weighing = Weighing(choices.decision, choices.class_weight, order, places)
-    searching = searched(training, inputs, choices, weighing, verbose)
-    estimator = searching.best_estimator_
-    silenced(step, estimator)
-    model = TrainedModel(step, estimator, inputs)
-    data = rows.notes | {"trained_on": len(labels), "columns": int(estimator.n_features_in_)}
+    return DecisionCosts(choices.decision, choices.class_weight, order, rank_numbers(labels, order))
+
+
+def concluded(
+    step: Any,
+    searching: CSearchCV,
+    costs: DecisionCosts,
+    labels: NDArray[Any],
+    notes: dict[str, Any],
+    sample: EncodedRows,
+    test: Rows,
+    inputs: Inputs,
+    choices: Choices,
+    verbose: int,
+    choice: dict[str, Any],
+) -> Trained:
+    """The model that a search has found, measured on other rows; on a sample of the training rows if there are none."""
+    estimator, order, places = searching.best_estimator_, costs.order, costs.places
+    model = TrainedModel(step, estimator, inputs).silenced()
+    data = notes | {"trained_on": len(labels), "columns": int(estimator.n_features_in_)}
     data |= {"trained_ranks": measuring.rank_counts(labels, order), "folds": searching.n_splits_}
     metrics, answers = None, {}
     with working(bool(verbose), "Measuring"):
         tested = model.encode(test) if len(test.labels) else None
         if choices.compact is not None:
-            # Measured before and after, since what is kept is what is to be measured.
+            # Measured before and after, since the compacted model is the one that is saved.
             answers = {} if tested is None else {"before compacting": model.predict(tested.X)}
             data["dropped_columns"] = modelfile.compact_model(estimator, choices.compact)
         if tested is None:
-            poor = weighing.poor_gain_in_folds(searching)
+            poor = costs.poor_gain_in_folds(searching)
         else:
             answers = {"model": model.predict(tested.X)} | answers
             metrics = measuring.compared(test.labels, answers, order, data["trained_ranks"])
-            poor = weighing.poor_gain(rank_numbers(test.labels, order), rank_numbers(answers["model"], order))
-        warnings = cautions.find(model, training if tested is None else tested, places, poor)
+            poor = costs.poor_gain(rank_numbers(test.labels, order), rank_numbers(answers["model"], order))
+        warnings = cautions.find(model, sample if tested is None else tested, places, poor)
     metadata: dict[str, Any] = {
         "warnings": warnings,
         "inputs": asdict(inputs),
-        "choices": asdict(choices) | {"C": float(estimator.C), "gamma": searching.best_params_.get("gamma")},
+        # The number of threads in use, on which the last bits of a model depend.
+        "choices": asdict(choices)
+        | {"C": float(estimator.C), "gamma": searching.best_params_.get("gamma"), "jobs": n_threads(choices.jobs)},
         "data": data,
-        "search": search_record(searching, weighing.measure) if choices.C is None else None,
+        "search": search_record(searching, costs.measure) if choices.C is None else None,
         "metrics": metrics,
-    }
-    return Trained(replace(model, metadata=metadata), tested)
+    } | choice
+    # Whoever loads the model has not asked for threads either.
+    return Trained(replace(model, metadata=metadata).on_threads(None), tested)

@@ -1,4 +1,4 @@
-"""Where in a text the columns are that pull its rank up or down."""
+"""The parts of a text that pull its rank up or down."""
 
 import itertools
 import re
@@ -12,22 +12,22 @@ from rankplane.training.model import TrainedModel
 
 Pull = tuple[int, int, float]
 TOKEN = re.compile(r"\w+|[^\w\s]")
-FAINT, STRONG = 0.05, 0.5  # shares of the strongest pull that are not worth a mark, and that are worth two
-LONGEST = 4  # tokens that an n-gram of words may span, stop words between its words included
+FAINT, STRONG = 0.05, 0.5  # shares of the strongest pull: up to FAINT unmarked, above STRONG marked twice
+LONGEST = 4  # tokens that an n-gram of words may span, including stop words in between
 
 
 def column_pulls(model: TrainedModel, row: Any) -> dict[int, float]:
-    """What each column of the row adds to the score of a boundary, on average over the boundaries."""
-    weights, _ = model.estimator.boundary_planes()
-    pulls = row.data * weights[row.indices].mean(axis=1)
+    """The contribution of each column of the row to the score of a boundary, averaged over the boundaries."""
+    weights, _ = model.estimator.boundary_planes(row.indices)
+    pulls = row.data * weights.mean(axis=1)
     return dict(zip(row.indices.tolist(), pulls.tolist(), strict=True))
 
 
 def token_spans(settings: Settings, text: str) -> tuple[list[tuple[int, int]], int]:
-    """Where the pieces are that columns are made of, and how many of them a column may span."""
+    """The spans of the tokens that n-grams are made of, and how many of them an n-gram may span."""
     if settings.analyzer == "char":
         return [(place, place + 1) for place in range(len(text))], settings.ngram_range[1]
-    if settings.analyzer == "char_wb":  # columns end where the word does, and blanks around it count
+    if settings.analyzer == "char_wb":  # n-grams do not cross words, and include the spaces around them
         return [match.span() for match in re.finditer(r"\S+", text)], 1
     if settings.segmenter is None:
         return [match.span() for match in TOKEN.finditer(text)], LONGEST
@@ -39,10 +39,18 @@ def token_spans(settings: Settings, text: str) -> tuple[list[tuple[int, int]], i
 def term_spans(vectorizer: Any, text: str) -> list[tuple[int, int, int]]:
     """``(start, end, column)`` of every n-gram of the text that is a column.
 
-    The vectorizer itself is asked, piece by piece, so that stemming, stop words and accents need no second implementation: a
-    column that a piece has, and that the piece without its first or last token does not have, spans just that piece.
+    Found by transforming pieces of the text, so that stemming, stop words and accents need no second implementation: a column
+    that a piece has, but not the piece without its first or last token, spans exactly that piece.
     """
-    tokens, longest = token_spans(resolve(vectorizer.get_params(deep=False)), text)
+    spans, firsts = [], vectorizer._column_starts()
+    for settings, (first, last) in zip(resolve(vectorizer.get_params(deep=False)), itertools.pairwise(firsts), strict=True):
+        found = spans_of_analyzer(vectorizer, text, *token_spans(settings, text))
+        spans += [span for span in found if first <= span[2] < last]
+    return spans
+
+
+def spans_of_analyzer(vectorizer: Any, text: str, tokens: list[tuple[int, int]], longest: int) -> list[tuple[int, int, int]]:
+    """``(start, end, column)`` of the n-grams of up to so many of these tokens."""
     pieces = [(i, j) for n in range(1, longest + 1) for i, j in zip(range(len(tokens)), range(n, len(tokens) + 1), strict=False)]
     if not pieces:
         return []
@@ -56,17 +64,17 @@ def term_spans(vectorizer: Any, text: str) -> list[tuple[int, int, int]]:
 
 
 def text_pulls(model: TrainedModel, text: str, row: Any) -> list[Pull]:
-    """Pieces of the text, of which the model makes the row, with their pull; a column that occurs several times shares its pull
-    among the places.
+    """Pieces of the text with their pull. The pull of a column that occurs several times is divided among its occurrences. ``row``
+    is the transformed text.
     """
     pulls = column_pulls(model, row)
-    spans = [span for span in term_spans(model.first_step, text) if span[2] in pulls]
+    spans = [span for span in term_spans(model.vectorizer, text) if span[2] in pulls]
     n_places = Counter(column for _, _, column in spans)
     return [(start, end, pulls[column] / n_places[column]) for start, end, column in spans]
 
 
 def shaded(text: str, pulls: list[Pull]) -> list[tuple[str, float]]:
-    """The text in pieces of equal pull, from -1 to 1, the strongest at one of the ends."""
+    """The text in pieces of equal pull, scaled such that the strongest is 1 or -1."""
     strength = np.zeros(len(text))
     for start, end, pull in pulls:
         strength[start:end] += pull
@@ -76,9 +84,9 @@ def shaded(text: str, pulls: list[Pull]) -> list[tuple[str, float]]:
 
 
 def marked(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The pieces with + or - before what pulls up or down, doubled before what pulls strongly: signs that need no colours.
+    """The pieces with + or - before those that pull up or down, doubled for strong ones, so that colours are not needed.
 
-    Within a word, neighbouring pieces that have the same sign share it.
+    Within a word, neighbouring pieces with the same sign share it.
     """
     shown: list[tuple[str, float]] = []
     last = ""

@@ -11,7 +11,7 @@ def test_ngrams(given, expected):
 
 @pytest.mark.parametrize("given", ["", "0-1", "2-1", "1,2", "a", "1-2-3", "-1", "1.5"])
 def test_bad_ngrams(given):
-    with pytest.raises(InputError, match=r"ngrams must be a least and a largest number, as 1-2. Got"):
+    with pytest.raises(InputError, match=r"ngrams must be a smallest and a largest length, such as 1-2. Got"):
         parsing.ngram_range(given)
 
 

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import hashlib
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -16,17 +17,10 @@ from rankplane.modelfile import compact
 from rankplane.text import TextVectorizer
 from rankplane.training import fitting
 from rankplane.training.choices import Choices
-from rankplane.training.splitting import hold_out
+from rankplane.training.fitting import searched
+from rankplane.training.splitting import hold_out, split
 from rankplane.training.wording import data_notes
-from test_cli import make_rows, write_csv
-
-
-def batch_of(rows):
-    return Batch({name: [row[name] for row in rows] for name in rows[0]}, list(range(2, len(rows) + 2)))
-
-
-def rows_of(rows, **inputs):
-    return prepare(batch_of(rows), "t.csv", Inputs("stars", ["review"], **inputs))
+from reviews import batch_of, make_rows, rows_of, write_csv
 
 
 def test_notes():
@@ -75,7 +69,7 @@ def test_no_rank_is_held_out_whole(share):
 def test_one_group_cannot_be_split():
     rows = [{**row, "author": "Ann"} for row in make_rows(30)]
     prepared = rows_of(rows, group="author")
-    with pytest.raises(InputError, match=r"holdout=0\.2 finds no rows to measure on among 30"):
+    with pytest.raises(InputError, match=r"holdout=0\.2 leaves no rows to test on among 30"):
         fitting.train(prepared, Inputs("stars", ["review"]), Choices(C=1.0))
 
 
@@ -129,8 +123,8 @@ def test_columns_of_svmlight_files_are_counted_from_one(ranked):
 def test_errors_name_parameters_and_on_the_command_line_options():
     with pytest.raises(InputError) as error:
         Choices(kernel="rbf", compact=0.1).check()
-    assert str(error.value) == 'compact rounds weights of columns, which only kernel="linear" has.'
-    assert error.value.with_options == "--compact rounds weights of columns, which only --kernel linear has."
+    assert str(error.value) == 'compact rounds column weights, which only kernel="linear" has.'
+    assert error.value.with_options == "--compact rounds column weights, which only --kernel linear has."
     with pytest.raises(InputError) as error:
         Choices(class_weight="even").check()
     assert str(error.value).startswith("class_weight must be")
@@ -189,3 +183,48 @@ def test_fingerprints_are_of_all_bytes(name, tmp_path):
     fingerprint = Fingerprint()
     assert len(read_all(str(path), fingerprint=fingerprint)) == 300
     assert fingerprint.value == f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+@pytest.mark.parametrize("holdout", [0, 0.3])
+@pytest.mark.parametrize("is_text", [True, False])
+def test_features_are_forgotten_once_they_are_a_matrix(holdout, is_text, monkeypatch):
+    """And a caller who wants to keep them can: train leaves its rows as they are."""
+    table = [{"stars": 1 + n % 3, "review": f"good word{n % 9}" * (n % 3 + 1), "size": n % 3} for n in range(90)]
+    inputs = Inputs("stars", ["review"] if is_text else [], [] if is_text else ["size"])
+    rows = prepare(batch_of(table), "t.csv", inputs)
+    choices = Choices(C=1, holdout=holdout, kernel="linear", skewed="none")
+    kept, n_left = fitting.train(rows, inputs, choices), []
+    assert len(rows.features if is_text else rows.features["size"]) == 90
+    training, held = split(rows, holdout, 0)
+    monkeypatch.setattr(fitting, "searched", lambda *given: n_left.append(len(given[0].rows.features)) or searched(*given))
+    trained = fitting.train_on(training, held, inputs, choices)
+    assert n_left == [0]
+    assert len(training.features) == 0
+    assert trained.model.metadata == kept.model.metadata
+    if holdout:
+        assert trained.test.rows.labels.tolist() == kept.test.rows.labels.tolist()
+        assert len(trained.test.rows.features if is_text else trained.test.rows.features["size"]) == len(held.labels)
+
+
+def test_the_command_line_uses_all_cores(monkeypatch, tmp_path):
+    """As many as the process may use; a model that is loaded later asks for none of them."""
+    asked = []
+    monkeypatch.setattr(
+        "rankplane.validation.effective_n_jobs", lambda n_jobs: asked.append(n_jobs) or (3 if n_jobs == -1 else n_jobs or 1)
+    )
+    table, model = write_csv(tmp_path / "t.csv", make_rows(60)), str(tmp_path / "m")
+    train = ["train", table, "--text", "review", "--target", "stars", "--C", "1", "-o", model]
+    assert main(train) == 0
+    assert set(asked) <= {-1, 3}
+    assert modelfile.read_metadata(model)["choices"]["jobs"] == 3
+    assert {step.n_jobs for step in load_model(model)} == {None}
+    assert main([*train, "--jobs", "2"]) == 0
+    assert modelfile.read_metadata(model)["choices"]["jobs"] == 2
+    threads = []
+    monkeypatch.setattr("rankplane.cli.commands.overlapped", lambda work, items, n: threads.append(n) or map(work, items))
+    monkeypatch.setattr("rankplane.cli.commands.closing", nullcontext)
+    for options, expected in (([], 3), (["--jobs", "2"], 2)):
+        assert main(["predict", model, table, "-o", str(tmp_path / "o.csv"), *options]) == 0
+        assert main(["evaluate", model, table, *options]) == 0
+        assert threads == [expected] * 2
+        threads.clear()

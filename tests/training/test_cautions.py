@@ -7,7 +7,7 @@ from rankplane import NPSVOR
 from rankplane.inputs.schema import Inputs, Rows
 from rankplane.options import with_options
 from rankplane.text import TextVectorizer
-from rankplane.training.cautions import Familiarity, KnownWords, find, script_without_blanks
+from rankplane.training.cautions import KnownWords, VocabularyCheck, find, script_without_blanks
 from rankplane.training.model import TrainedModel
 
 CHINESE = ["首先你得忍着看完第一遍,觉得不知道在说什么;看了第二遍,觉得好像有点意思", "这部电影真的很好看,五星推荐"]
@@ -72,7 +72,7 @@ def fitted(texts, ranks, **options):
 
 
 def finding_of(model, texts):
-    return Familiarity(model).look_at(texts, model.transform(texts)).finding
+    return VocabularyCheck(model).add(texts, model.transform(texts)).finding
 
 
 def found(model, features, places, poor):
@@ -83,14 +83,14 @@ def found(model, features, places, poor):
 
 def test_few_texts_of_many_are_looked_at():
     model = fitted(["good screen", "bad screen"] * 10, [1, 2] * 10)
-    watch, texts = Familiarity(model), ["unknown words only"] * 700
+    check, texts = VocabularyCheck(model), ["unknown words only"] * 700
     for _ in range(5):
-        watch.look_at(texts, model.transform(texts))
-    assert watch.n_looked_at <= 1000
-    assert watch.finding == "the model knows less than half of the words in 100% of the texts"
+        check.add(texts, model.transform(texts))
+    assert check.n_checked <= 1000
+    assert check.finding == "the model knows less than half of the words in 100% of the texts"
     assert finding_of(model, ["good screen"] * 3 + ["unknown words"] * 2) is None
     assert finding_of(model, ["", "..."]) is None  # nothing to know
-    assert Familiarity(model).look_at([], None).finding is None
+    assert VocabularyCheck(model).add([], None).finding is None
 
 
 def test_the_likely_reason():

@@ -5,26 +5,26 @@ import pytest
 
 from rankplane import NPSVOR, CSearchCV
 from rankplane.inputs.reading import InputError
-from rankplane.training.weighing import Weighing, spread_of
+from rankplane.training.costs import DecisionCosts
 
 ORDER = np.array([1, 2, 3])
 PLACES = np.repeat([0, 1, 2], [10, 20, 70])
 
 
 def test_costs():
-    plain = Weighing("mae", None, ORDER, PLACES)
+    plain = DecisionCosts("mae", None, ORDER, PLACES)
     np.testing.assert_array_equal(plain.cost, [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
     assert plain.options() == {"decision": "mae", "class_weight": None}
     assert (plain.measure, plain.constant) == ("mae", 2)
-    weighted = Weighing("mse", "1=2,3.0=0.5", ORDER, PLACES)
+    weighted = DecisionCosts("mse", "1=2,3.0=0.5", ORDER, PLACES)
     np.testing.assert_array_equal(weighted.options()["decision"], [[0, 2, 8], [1, 0, 1], [2, 0.5, 0]])
     assert weighted.measure == "mse"
-    balanced = Weighing("mae", "balanced", ORDER, PLACES)
+    balanced = DecisionCosts("mae", "balanced", ORDER, PLACES)
     assert (balanced.measure, balanced.constant) == ("macro_mae", 1)
-    rule = Weighing("ranker", "1=2", ORDER, PLACES)
+    rule = DecisionCosts("ranker", "1=2", ORDER, PLACES)
     assert rule.options() == {"decision": "ranker", "class_weight": {1: 2.0}}
     with pytest.raises(InputError, match=r'class_weight must name ranks of 1, 2, 3, each once. Got "4" in 4=2.'):
-        Weighing("mae", "4=2", ORDER, PLACES)
+        DecisionCosts("mae", "4=2", ORDER, PLACES)
 
 
 @pytest.mark.parametrize(
@@ -33,15 +33,15 @@ def test_costs():
 )
 def test_a_gain_must_be_more_than_noise_and_worth_something(n_right, verdict):
     """The constant answer is wrong on a third of the rows, and the model right on some of those."""
-    weighing = Weighing("mae", None, np.array([1, 2]), np.repeat([0, 1], [1000, 2000]))
+    costs = DecisionCosts("mae", None, np.array([1, 2]), np.repeat([0, 1], [1000, 2000]))
     true = np.repeat([0, 1], [1000, 2000])
     predicted = np.ones_like(true)
     predicted[:n_right] = 0
-    found = weighing.poor_gain(true, predicted)
+    found = costs.poor_gain(true, predicted)
     if verdict is None:
         assert found is None
     else:
-        assert found.startswith(f"the model is {verdict} than always answering 2: MAE 0.")
+        assert found.startswith(f"the model is {verdict} than always predicting 2: MAE 0.")
         assert found.endswith("against 0.333 on 3,000 rows")
 
 
@@ -50,15 +50,8 @@ def test_without_test_rows_the_folds_tell(decision):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 2))
     for y, is_poor in ((1 + (X[:, 0] > 0) + (X[:, 0] > 1), False), (rng.integers(1, 4, 300), True)):
-        weighing = Weighing(decision, None, ORDER, y - 1)
+        costs = DecisionCosts(decision, None, ORDER, y - 1)
         search = CSearchCV(NPSVOR(probability=True, decision=decision), Cs=[1.0], scoring=decision).fit(X, y)
-        found = weighing.poor_gain_in_folds(search)
+        found = costs.poor_gain_in_folds(search)
         assert (found is not None) == is_poor
         assert not is_poor or found.endswith("in cross-validation")
-
-
-def test_the_spread_is_the_standard_error():
-    X = np.random.default_rng(0).standard_normal((100, 2))
-    search = CSearchCV(NPSVOR(), Cs=[0.1, 1.0]).fit(X, 1 + (X[:, 0] + X[:, 1] > 0))
-    scores = np.array([search.cv_results_[f"split{fold}_test_score"] for fold in range(5)])
-    np.testing.assert_allclose(spread_of(search), scores.std(axis=0, ddof=1) / np.sqrt(5))
