@@ -1,4 +1,4 @@
-"""The rows whose answers are farthest off, and what pulled them there."""
+"""The rows with the largest errors, and the reasons for their predictions."""
 
 from collections.abc import Sequence
 from html import escape
@@ -16,9 +16,10 @@ from rankplane.training.model import TrainedModel
 N_ERRORS = 8
 N_REASONS = 4
 MOST_VALUES = 60
-MOST_RANKS = 12  # whose probabilities fit a line
+MOST_LETTERS = 200  # of a value, such as a list of numbers
+MOST_RANKS = 12  # whose probabilities fit into one line
 LONGEST_TEXT = 1200
-WEAK = 0.15  # a pull, beside the strongest of the text, that is not worth a mark
+WEAK = 0.15  # pulls up to this share of the strongest are not marked
 
 Pieces = Sequence[tuple[str, float]]
 
@@ -29,14 +30,15 @@ def error_articles(model: TrainedModel, rows: Rows, found: Findings) -> str:
     worst = worst[found.distance[worst] > 0]
     if not len(worst):
         return '<p class="note">There are none.</p>'
-    articles, is_text = [], model.inputs.kind == "text"
+    articles, texts = [], model.texts(rows.features)
     for row in worst.tolist():
         true, predicted = found.names[found.true[row]], found.names[found.predicted[row]]
         heading = f"<h3>true <b>{escape(true)}</b>, predicted <b>{escape(predicted)}</b></h3>"
         values = values_of(model.inputs, rows, row)
         why = reasons(model, found, row, values)
-        content = text_html(model, rows, row, found.X[[row]]) if is_text else values_html(values, is_open=not why)
-        shown = content + why if is_text else why + content
+        content = "" if texts is None else text_html(model, rows, row, texts[row], found.X[[row]])
+        listed = values_html(values, is_open=not why) if values else ""
+        shown = content + why + listed
         articles.append(f"<article>{heading}{probability_strip(found, row)}{shown}</article>")
     return f'<div class="errors">{"".join(articles)}</div>'
 
@@ -45,7 +47,7 @@ def probability_strip(found: Findings, row: int) -> str:
     """The probability of every rank, the darker the likelier."""
     given = found.probabilities[row]
     if len(given) > MOST_RANKS:
-        return f'<p class="note">It gave its answer a probability of {percent(given[found.predicted[row]])}.</p>'
+        return f'<p class="note">The predicted rank had a probability of {percent(given[found.predicted[row]])}.</p>'
     cells = []
     for place, (name, share) in enumerate(zip(found.names, given.tolist(), strict=True)):
         kinds = [kind for kind, places in (("true", found.true), ("answer", found.predicted)) if places[row] == place]
@@ -56,7 +58,7 @@ def probability_strip(found: Findings, row: int) -> str:
 
 
 def reasons(model: TrainedModel, found: Findings, row: int, values: dict[str, Any]) -> str:
-    """What adds up to the score at the first boundary between the true rank and the answer; nothing with a kernel."""
+    """Contributions to the score at the first boundary between the true and the predicted rank; nothing with a kernel."""
     if not model.is_linear:
         return ""
     true, predicted = int(found.true[row]), int(found.predicted[row])
@@ -79,23 +81,26 @@ def reasons(model: TrainedModel, found: Findings, row: int, values: dict[str, An
 
 
 def column_value(name: str, values: dict[str, Any]) -> str:
-    return f"{name} = {short(values[name])}" if name in values else name
+    column = name[1:-1] if name.startswith("[") else name
+    return f"{column} = {short(values[column])}" if column in values else name
 
 
 def short(value: Any) -> str:
-    """Numbers with no more digits than anyone reads."""
+    """A value as text; long numbers are rounded."""
     if value is None:
         return "missing"
     text = str(value)
+    if len(text) > MOST_LETTERS:
+        return f"{text[:MOST_LETTERS]} …"
     return f"{float(value):.6g}" if len(text) > 8 and is_number(value) else text
 
 
 def values_of(inputs: Inputs, rows: Rows, row: int) -> dict[str, Any]:
-    """The cells of a row by the names of their columns; of an svmlight file, those that are not zero."""
+    """The values of a row by column name; of an svmlight file, those that are not zero."""
     if inputs.kind == "text":
         return {}
-    if inputs.kind == "table":
-        return {name: values[row] for name, values in rows.features.items()}
+    if inputs.columns:
+        return {name: rows.features[name][row] for name in inputs.columns}
     entries = rows.features[[row]].tocsr()
     return {str(column + 1): f"{value:g}" for column, value in zip(entries.indices.tolist(), entries.data.tolist(), strict=True)}
 
@@ -110,13 +115,12 @@ def values_html(values: dict[str, Any], is_open: bool) -> str:
     return f'<details{opened}><summary>All {len(values):,} values</summary><ul class="values">{shown}</ul>{more}</details>'
 
 
-def text_html(model: TrainedModel, rows: Rows, row: int, X: Any) -> str:
-    """The text with its words marked by their pull; a text joined from several columns under their names."""
-    text = rows.features[row]
+def text_html(model: TrainedModel, rows: Rows, row: int, text: str, X: Any) -> str:
+    """The text with its words marked by their pull; if it was joined from several columns, under their names."""
     shown = text[:LONGEST_TEXT]
     pieces = [(shown, 0.0)]
-    if model.is_linear:
-        pieces = shaded(shown, text_pulls(model, shown, X if shown == text else model.transform([shown])))
+    if model.is_linear and model.vectorizer is not None:
+        pieces = shaded(shown, text_pulls(model, shown, X if shown == text else model.vectorizer.transform([shown])))
     fields = [(name, "" if values[row] is None else str(values[row])) for name, values in rows.fields.items()]
     if len(fields) < 2 or "\n".join(value for _, value in fields) != text:
         return f'<p class="text">{marked(pieces)}{cut(text, 0, len(text))}</p>'
@@ -130,7 +134,7 @@ def text_html(model: TrainedModel, rows: Rows, row: int, X: Any) -> str:
 
 
 def cut(text: str, start: int, end: int) -> str:
-    """A sign where the rest of this part of the text is not shown."""
+    """An ellipsis if the rest of this part of the text is not shown."""
     return " …" if start <= LONGEST_TEXT < end or (start > LONGEST_TEXT and end > start) else ""
 
 

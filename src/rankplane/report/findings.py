@@ -1,4 +1,4 @@
-"""What is measured on the rows of a page, as numbers: nothing here comes from other rows, but for the counts of training."""
+"""The numbers of a report. All are measured on its rows, except for the counts of training rows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankplane.prediction.decisions import conformal_threshold, rank_sets
 from rankplane.training import measuring
 from rankplane.training.model import EncodedRows, TrainedModel
 from rankplane.validation import rank_numbers
@@ -17,14 +16,14 @@ COVERAGES = (0.8, 0.9, 0.95)
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often rank sets hold the true rank, and how many ranks they hold, on average over some rows."""
+    """How often rank sets contain the true rank, and their mean size, over some rows."""
 
-    held: float
+    rate: float
     size: float
 
 
 class Findings:
-    """True and predicted ranks by their places in the order, probabilities, rank sets, and measures beside the baselines."""
+    """True and predicted rank numbers, probabilities, rank sets, and measures of the model and the baselines."""
 
     def __init__(self, model: TrainedModel, measured: EncodedRows) -> None:
         self.order = model.classes
@@ -34,7 +33,7 @@ class Findings:
         self.true = rank_numbers(labels, self.order)
         self.predicted = rank_numbers(answers, self.order)
         self.probabilities = model.predict_proba(self.X)
-        self.conformity = model.estimator.conformity_
+        self.set_rule = model.estimator._set_rule
         self.counts = measuring.trained_ranks(model.metadata)
         self.constants = measuring.constant_answers(self.order, self.counts)
         self.metrics = measuring.compared(labels, {"model": answers}, self.order, self.counts)
@@ -57,27 +56,27 @@ class Findings:
         return np.asarray(self.matrix.sum(axis=0))
 
     @cached_property
-    def found(self) -> NDArray[np.float64]:
-        """The share of each rank's rows that get it; NaN for a rank without rows."""
+    def recall(self) -> NDArray[np.float64]:
+        """The share of each rank's rows that are predicted correctly; NaN for a rank without rows."""
         return shares(np.diag(self.matrix), self.n_true)
 
     @cached_property
-    def right(self) -> NDArray[np.float64]:
-        """The share of each answer that is right; NaN for a rank that is never answered."""
+    def precision(self) -> NDArray[np.float64]:
+        """The share of each rank's predictions that are correct; NaN for a rank that is never predicted."""
         return shares(np.diag(self.matrix), self.n_answered)
 
     @cached_property
-    def off(self) -> NDArray[np.float64]:
-        """How many ranks the answers are off, by true rank."""
+    def distance_by_rank(self) -> NDArray[np.float64]:
+        """Mean distance of predictions, by true rank."""
         return shares(np.bincount(self.true, self.distance, len(self.names)), self.n_true)
 
     @cached_property
-    def promised(self) -> NDArray[np.float64]:
+    def mean_probability(self) -> NDArray[np.float64]:
         """The mean probability of each rank."""
         return np.asarray(self.probabilities.mean(axis=0))
 
     def gain_over_median(self) -> tuple[float, float] | None:
-        """How much nearer the answers are than the median of training, in ranks, and the standard error of that."""
+        """How much closer predictions are than the median of training, in ranks, and its standard error."""
         if "median" not in self.constants:
             return None
         median = int(rank_numbers(np.array([self.constants["median"]]), self.order)[0])
@@ -86,7 +85,7 @@ class Findings:
 
     def coverage(self, asked: float) -> tuple[Coverage, list[Coverage | None]]:
         """Of all rows, and by true rank."""
-        sets = rank_sets(self.probabilities, conformal_threshold(self.conformity, asked))
+        sets = self.set_rule(asked).sets(self.probabilities)
         holds, sizes = sets[np.arange(self.n_rows), self.true], sets.sum(axis=1)
         by_rank: list[Coverage | None] = []
         for place in range(len(self.names)):
@@ -95,21 +94,21 @@ class Findings:
         return Coverage(float(holds.mean()), float(sizes.mean())), by_rank
 
     def reliability(self) -> list[tuple[float, float, int]]:
-        """Over all ranks and rows, probabilities in ten classes: the mean promise, how often it came true, and of how many."""
+        """Over all ranks and rows, probabilities in ten bins: mean probability, observed share, and count."""
         happened = np.zeros(self.probabilities.shape, dtype=bool)
         happened[np.arange(self.n_rows), self.true] = True
-        promised, observed = self.probabilities.ravel(), happened.ravel()
-        classes = np.minimum((promised * 10).astype(np.intp), 9)
-        members = [classes == number for number in range(10)]
-        return [(float(promised[m].mean()), float(observed[m].mean()), int(m.sum())) for m in members if m.any()]
+        predicted, observed = self.probabilities.ravel(), happened.ravel()
+        bin_of = np.minimum((predicted * 10).astype(np.intp), 9)
+        members = [bin_of == number for number in range(10)]
+        return [(float(predicted[m].mean()), float(observed[m].mean()), int(m.sum())) for m in members if m.any()]
 
-    def promises_off(self) -> float:
-        """How far promised and observed shares are apart on average."""
+    def calibration_error(self) -> float:
+        """Mean absolute difference between predicted probabilities and observed shares."""
         points = self.reliability()
-        return sum(abs(promised - observed) * count for promised, observed, count in points) / sum(count for *_, count in points)
+        return sum(abs(predicted - observed) * count for predicted, observed, count in points) / sum(count for *_, count in points)
 
     def was_measured_in_training(self, metadata: dict[str, Any]) -> bool:
-        """Whether these are the rows that the figures in the model file are of."""
+        """Whether the measures in the model file are of these rows."""
         earlier = metadata.get("metrics") or {}
         return all(earlier.get(name) == value for name, value in self.metrics.items())
 

@@ -1,14 +1,20 @@
-"""Numbers and tables as HTML, in one way all over the page."""
+"""Numbers and tables as HTML, in one format for the whole page."""
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from rankplane.prediction.explanations import Terms
 
 
+def stylesheet(*names: str) -> str:
+    """Style sheets of this folder, one after the other."""
+    return "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+
+
 def percent(share: float, digits: int = 0) -> str:
-    """With a space that does not break."""
+    """With a no-break space."""
     return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
@@ -17,19 +23,19 @@ def rows(count: int) -> str:
 
 
 def signed(value: float) -> str:
-    """Always with a sign, so that colour is not the only one; small values have more digits."""
+    """Always with a sign, so that colour is not needed; small values have more digits."""
     shown = f"{value:+.1g}" if 0.0005 <= abs(value) < 0.005 else f"{round(value, 2) + 0.0:+.2f}"
     return shown.replace("-", "\N{MINUS SIGN}")
 
 
 def worth_showing(*lists: Terms) -> list[Terms]:
-    """Without the columns that are nothing beside the strongest."""
+    """Drop columns with less than a hundredth of the largest value."""
     most = max((abs(value) for terms in lists for _, value in terms), default=0.0)
     return [[(name, value) for name, value in terms if abs(value) >= 0.01 * most] for terms in lists]
 
 
 def boundary_name(lower: Any, upper: Any) -> str:
-    """In one piece, where the line is wide enough."""
+    """With no-break spaces, so that it stays on one line."""
     return escape(f"{lower} | {upper}").replace(" | ", "\N{NO-BREAK SPACE}|\N{NO-BREAK SPACE}")
 
 
@@ -39,7 +45,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 
 def cell(content: str, kind: str = "", share: float | None = None) -> str:
-    """``share`` is what the style sheet shades it by, or draws a bar of."""
+    """The style sheet shades the cell by ``share``, or draws a bar of this length."""
     classes = f' class="{kind}"' if kind else ""
     style = f' style="--s:{share:.3f}"' if share is not None else ""
     return f"<td{classes}{style}>{content}</td>"
@@ -48,10 +54,10 @@ def cell(content: str, kind: str = "", share: float | None = None) -> str:
 NOTHING = cell('<span aria-hidden="true">\N{EN DASH}</span><span class="unseen">none</span>', "note")
 
 
-def table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", above: str = "") -> str:
-    """The first cell of a row names it. Names and cells are HTML already; a cell that starts with ``<td`` brings its own.
+def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", above: str = "") -> str:
+    """The first cell of a row is its heading. Headings and cells are HTML already; one that starts with ``<td`` is used as it is.
 
-    ``above`` is a row of headings over the headings. The caption is for those who hear the page.
+    ``above`` is a row of headings over the headings. The caption is for screen readers.
     """
     head = "".join(f'<th scope="col">{heading}</th>' for heading in headings)
     body = "".join(
@@ -59,7 +65,7 @@ def table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], 
         for name, *cells in rows
     )
     label = escape(caption, quote=True)
-    # What may be wider than a phone scrolls by itself, also by keys.
+    # A table that is wider than the screen scrolls on its own, also by keyboard.
     return (
         f'<div class="wide" role="region" tabindex="0" aria-label="{label}"><table class="{kind}">'
         f"<caption>{label}</caption><thead>{above}<tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

@@ -1,10 +1,10 @@
-"""Plots as inline SVG: no script, no file, colours from the page around them."""
+"""Plots as inline SVG: no scripts, no files, colours from the style sheet of the page."""
 
 import math
 from collections.abc import Sequence
 from html import escape
 
-# About as wide as a phone, so that letters keep their size there.
+# About the width of a phone, so that text is not scaled down there.
 WIDTH, HEIGHT = 440, 280
 LEFT, RIGHT, TOP, BOTTOM = 66, 22, 16, 46
 LETTER, BOLD = 7, 8.5  # about the width of one
@@ -22,7 +22,7 @@ def ticks(low: float, high: float, n_wanted: int = 5) -> list[float]:
 
 
 class Axes:
-    """Where values lie in the picture, and the frame around it."""
+    """Positions of values in the picture, and the frame around it."""
 
     def __init__(self, x: tuple[float, float], y: tuple[float, float]) -> None:
         self.x_low, self.x_high = x
@@ -41,7 +41,7 @@ class Axes:
             parts.append(f'<text x="{LEFT - 8}" y="{self.y(value) + 4:.1f}" text-anchor="end">{escape(name)}</text>')
         room = (WIDTH - LEFT - RIGHT) / max(len(x_ticks), 1) / LETTER
         for value, name in x_ticks:
-            # Names too long for their place are cut, and whole on pointing at them.
+            # Long names are truncated, and shown in full as tooltips.
             shown = name if len(name) <= room else name[: max(int(room) - 1, 1)] + "…"
             words = f"{escape(shown)}<title>{escape(name)}</title>"
             parts.append(f'<text x="{self.x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{words}</text>')
@@ -63,28 +63,26 @@ def curve(points: Sequence[tuple[float, float]]) -> str:
     return f'<polyline class="curve" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
 
 
-def price_curve(
-    prices: Sequence[float], errors: Sequence[float], best: float, y_label: str, spread: Sequence[float] | None = None
+def curve_over_c(
+    Cs: Sequence[float], errors: Sequence[float], best: float, y_label: str, spread: Sequence[float] | None = None
 ) -> str:
-    """Error by C, which is spaced by powers of two, with the standard error over the folds as bars."""
-    places = [math.log2(price) for price in prices]
-    around = [0.0] * len(prices) if spread is None else list(spread)
+    """Error against C on a logarithmic axis, with the standard error over the folds as error bars."""
+    places = [math.log2(C) for C in Cs]
+    around = [0.0] * len(Cs) if spread is None else list(spread)
     lows = [error - bar for error, bar in zip(errors, around, strict=True)]
     highs = [error + bar for error, bar in zip(errors, around, strict=True)]
     y_ticks = ticks(min(lows), max(highs))
     axes = Axes((min(places) - 0.3, max(places) + 0.3), (y_ticks[0], y_ticks[-1]))
-    every = -(-len(prices) // 7)
-    names = [
-        (place, f"{price:.2g}") for number, (place, price) in enumerate(zip(places, prices, strict=True)) if number % every == 0
-    ]
+    every = -(-len(Cs) // 7)
+    names = [(place, f"{C:.2g}") for number, (place, C) in enumerate(zip(places, Cs, strict=True)) if number % every == 0]
     points = [(axes.x(place), axes.y(error)) for place, error in zip(places, errors, strict=True)]
     content = axes.frame(names, [(tick, f"{tick:.4g}") for tick in y_ticks], "C", y_label)
     if spread is not None:
         content += "".join(error_bar(x, axes.y(low), axes.y(high)) for (x, _), low, high in zip(points, lows, highs, strict=True))
     content += curve(points)
-    for (x, y), price, error, bar in zip(points, prices, errors, around, strict=True):
-        is_best = price == best
-        hint = f"C = {price:g}: {error:.4f}" + (f" ± {bar:.4f}" if spread is not None else "")
+    for (x, y), C, error, bar in zip(points, Cs, errors, around, strict=True):
+        is_best = best == C
+        hint = f"C = {C:g}: {error:.4f}" + (f" ± {bar:.4f}" if spread is not None else "")
         content += dot(x, y, 7 if is_best else 4, hint, "best" if is_best else "dot")
     return picture(f"{y_label} by C; the best is C = {best:g}", content)
 
@@ -94,17 +92,17 @@ def error_bar(x: float, low: float, high: float) -> str:
 
 
 def reliability(points: Sequence[tuple[float, float, int]]) -> str:
-    """Promised against observed shares, ``(promised, observed, count)``; on the diagonal, promises are kept."""
+    """Predicted probabilities against observed shares, ``(predicted, observed, count)``."""
     axes = Axes((0, 1), (0, 1))
     marks = [(tick / 5, f"{tick * 20} %") for tick in range(6)]
-    content = axes.frame(marks, marks, "promised probability", "observed share")
+    content = axes.frame(marks, marks, "predicted probability", "observed share")
     content += f'<line class="ideal" x1="{axes.x(0)}" y1="{axes.y(0)}" x2="{axes.x(1)}" y2="{axes.y(1)}"/>'
     most = max((count for *_, count in points), default=1)
-    content += curve([(axes.x(promised), axes.y(observed)) for promised, observed, _ in points])
-    for promised, observed, count in points:
-        hint = f"promised {promised:.1%}, observed {observed:.1%}, {count:,} cases"
-        content += dot(axes.x(promised), axes.y(observed), 3 + 5 * math.sqrt(count / most), hint)
-    said = "; ".join(f"promised {promised:.0%}, observed {observed:.0%}" for promised, observed, _ in points)
+    content += curve([(axes.x(predicted), axes.y(observed)) for predicted, observed, _ in points])
+    for predicted, observed, count in points:
+        hint = f"predicted {predicted:.1%}, observed {observed:.1%}, {count:,} cases"
+        content += dot(axes.x(predicted), axes.y(observed), 3 + 5 * math.sqrt(count / most), hint)
+    said = "; ".join(f"predicted {predicted:.0%}, observed {observed:.0%}" for predicted, observed, _ in points)
     return picture(f"Reliability of the probabilities. {said}", content)
 
 
@@ -112,7 +110,7 @@ BAR, GAP = 13, 10
 
 
 def shares(names: Sequence[str], series: Sequence[tuple[str, Sequence[float]]]) -> str:
-    """A group of lying bars per name, one per series: how much of the whole each name has there."""
+    """Horizontal bars: per name a group of one bar per series, as long as the share of the name in the series."""
     left = round(min(LEFT + 40, max(24, 12 + BOLD * max(map(len, names)))))
     room, top = WIDTH - left - 52, 30
     most = max(max(values) for _, values in series) or 1.0

@@ -1,4 +1,4 @@
-"""Everything that a model depends on, as it was used, and the command that makes it again."""
+"""All settings of a model, and the command that trains it again."""
 
 import shlex
 from html import escape
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankplane.options import option_name
-from rankplane.report.markup import cell, section, table
+from rankplane.report.markup import cell, html_table, section
 from rankplane.text.settings import PRESETS
 from rankplane.training.model import TrainedModel
 
@@ -17,17 +17,19 @@ RECORDS = {
     "date": "trained",
     "source": "file",
     "fingerprint": "fingerprint",
+    "limit": "first rows",
     "test": "measured on",
     "test_fingerprint": "fingerprint of that",
 }
-UNTOLD = ("verbose", "preset")  # shows no difference; and is told with the features
+HIDDEN = ("verbose", "preset")  # verbose has no effect on the model, and preset is shown with the features
 
 
 def command_line(metadata: dict[str, Any]) -> str:
-    """What to type to get the same model again."""
+    """The command that trains the same model again."""
     inputs, choices = metadata["inputs"], metadata["choices"]
-    words = ["rankplane", "train", metadata["source"]]
-    words += [word for name in inputs["text"] for word in (option_name("text"), name)]
+    words = ["rankplane", "train", *metadata.get("source_files", [metadata["source"]])]
+    named = {"text": inputs["text"], "column": inputs["columns"] if inputs.get("are_named") else []}
+    words += [word for option, names in named.items() for name in names for word in (option_name(option), name)]
     options = {"target": inputs["target"], "group": inputs.get("group"), "ranks": inputs["ranks"]}
     options |= choices | {"test": metadata.get("test")}
     if metadata["search"] is not None:
@@ -42,10 +44,10 @@ def command_line(metadata: dict[str, Any]) -> str:
 
 
 def run_settings(model: TrainedModel) -> Settings:
-    """When and from what the model was made, and the choices that are no parameters of its steps."""
+    """When and from which files the model was trained, and options that are not parameters of its steps."""
     metadata = model.metadata
-    told = {name for step in model.steps for name in step.get_params(deep=False)} | set(UNTOLD)
-    choices = [(name, value) for name, value in (metadata.get("choices") or {}).items() if name not in told]
+    shown = {name for step in model.steps for name in step.get_params(deep=False)} | set(HIDDEN)
+    choices = [(name, value) for name, value in (metadata.get("choices") or {}).items() if name not in shown]
     folds = (metadata.get("data") or {}).get("folds")
     return [(name, metadata[key]) for key, name in RECORDS.items() if key in metadata] + choices + [("folds", folds)]
 
@@ -58,7 +60,7 @@ def estimator_settings(estimator: Any) -> Settings:
 
 
 def feature_settings(step: Any) -> Settings:
-    """With what the preset stands for filled in."""
+    """Parameters, with those of the preset filled in."""
     given = step.get_params(deep=False)
     preset = PRESETS.get(given.get("preset", ""), {})
     return [
@@ -86,7 +88,7 @@ def settings_section(model: TrainedModel) -> str:
             for name, value in settings
             if value is not None and name not in ("verbose",)
         ]
-        tables += f"<div><h3>{title}</h3>{table(f'Settings: {title}', ['setting', 'value'], rows, 'settings')}</div>"
+        tables += f"<div><h3>{title}</h3>{html_table(f'Settings: {title}', ['setting', 'value'], rows, 'settings')}</div>"
     command = f"<pre>{escape(command_line(metadata))}</pre>" if "fingerprint" in metadata else ""
-    note = "This command makes the same model again, from the same file." if command else ""
+    note = "This command trains the same model again, from the same file." if command else ""
     return section("Settings", f'{command}<div class="groups">{tables}</div>', note, "broad")

@@ -18,8 +18,8 @@ from rankplane.report import make_report, plots, verdict
 from rankplane.report.findings import COVERAGES, Findings
 from rankplane.training import measuring
 from rankplane.training.model import TrainedModel
-from rankplane.training.wording import HEADINGS, figure
-from test_cli import GOOD, make_rows, read_csv, write_csv
+from rankplane.training.wording import HEADINGS, format_measure
+from reviews import GOOD, make_rows, read_csv, write_csv
 
 SCRIPT = "<script>alert(1)</script> "
 
@@ -82,7 +82,7 @@ def headings(text):
 def page(tmp_path_factory):
     """``page.html`` is of later rows, ``train.html`` of held-out ones."""
     folder = tmp_path_factory.mktemp("report")
-    # Of training rows, 5 is the commonest rank, but not the median.
+    # Of training rows, 5 is the most frequent rank, but not the median.
     rows = make_rows(250) + [row for row in make_rows(200, seed=2) if row["stars"] == 5]
     later = [row for row in make_rows(500, seed=1) if row["stars"] != 1]
     rows[0]["review"] = SCRIPT + rows[0]["review"]
@@ -107,8 +107,8 @@ def patients(tmp_path_factory):
         risk = int(np.digitize(age / 20 + smokes + rng.standard_normal() * 0.7, [2, 3, 4]))
         rows.append({"age": round(age, 1), "smoker": "yes" if smokes else "no", "risk": ["low", "some", "much", "very high"][risk]})
     path = write_csv(folder / "patients.csv", rows)
-    arguments = ["--target", "risk", "--ranks", "low,some,much,very high", "-o", str(folder / "m"), "--C", "1"]
-    assert main(["train", path, *arguments, "--report", str(folder / "page.html")]) == 0
+    arguments = ["--target", "risk", "--ranks", "low,some,much,very high", "--C", "1", "--kernel", "linear"]
+    assert main(["train", path, *arguments, "-o", str(folder / "m"), "--report", str(folder / "page.html")]) == 0
     return folder / "page.html"
 
 
@@ -134,7 +134,7 @@ def test_the_page_is_complete(page):
         ]
         assert "exact copies" in text
         assert "texts are empty" in text
-        assert "<pre>rankplane train reviews.csv --text title --text review --target stars --model NPSVOR" in text
+        assert "<pre>rankplane train reviews.csv --text title --text review --target stars --model auto --preset auto" in text
     assert html.escape(SCRIPT) in re.sub("</?mark[^>]*>", "", part(page.read_text(encoding="utf-8"), "Largest errors"))
 
 
@@ -142,10 +142,10 @@ def test_the_page_leads_with_a_verdict(page):
     told = words_of(part(page.read_text(encoding="utf-8"), "Verdict"))
     later = read_csv(page.with_name("later.csv"))
     assert re.match(rf"Verdict Right for \d+ % of {len(later)} rows, and at most one rank off for \d+ %\. ", told)
-    assert re.search(r"Always answering 3, the median of training, is \d\.\d\d off: the model makes \d+ % less error\.", told)
+    assert re.search(r"Always predicting 3, the median of training, is \d\.\d\d off: the error of the model is \d+ % lower\.", told)
     assert re.search(r"Finds rank \d in \d+ % of its \d+ cases, but rank \d in \d+ % of its \d+\.", told)
     assert "No row here has rank 1." in told
-    assert re.search(r"Most often takes \d for \d \(\d+ rows, \d+ % of rank \d\)", told)
+    assert re.search(r"Most often mistakes \d for \d \(\d+ rows, \d+ % of rank \d\)", told)
     assert told.count("less is better") == 3
     assert told.count("more is better") == 2
 
@@ -172,10 +172,10 @@ def test_baselines_are_of_the_rows_that_are_measured(page, capsys):
     text = page.read_text(encoding="utf-8")
     cards, about = words_of(part(text, "Verdict")), words_of(part(text, "Training data"))
     for name in HEADINGS:
-        assert f"always {median}, the median: {figure(told['median'][name])}" in cards
-        assert f"always {commonest}, the commonest: {figure(told['majority'][name])}" in cards
+        assert f"always {median}, the median: {format_measure(told['median'][name])}" in cards
+        assert f"always {commonest}, the most frequent: {format_measure(told['majority'][name])}" in cards
     earlier = modelfile.read_metadata(model)["metrics"]
-    figures = " ".join(figure(earlier["median"][name]) for name in HEADINGS)
+    figures = " ".join(format_measure(earlier["median"][name]) for name in HEADINGS)
     assert f"median {figures}" in about
     assert "When it was trained Measured when the model was trained, on" in about
     assert "other rows than those of this page" in about
@@ -201,7 +201,8 @@ def noise(tmp_path_factory):
     rng = np.random.default_rng(1)
     rows = [{"a": rng.standard_normal(), "b": rng.standard_normal(), "r": rng.integers(1, 5)} for _ in range(400)]
     path = write_csv(folder / "noise.csv", rows)
-    assert main(["train", path, "--target", "r", "-o", str(folder / "m"), "--C", "1", "--report", str(folder / "page.html")]) == 0
+    arguments = ["--target", "r", "-o", str(folder / "m"), "--C", "1", "--kernel", "linear"]
+    assert main(["train", path, *arguments, "--report", str(folder / "page.html")]) == 0
     return folder / "page.html"
 
 
@@ -219,7 +220,7 @@ def parts_of(page):
 def test_a_model_no_better_than_the_median_is_told_first(noise, page):
     text = checked(noise)
     first = headings(text)[0]
-    assert re.match(r"The model is (not measurably|hardly) better than always answering \d: MAE \d\.\d+ against \d\.\d+", first)
+    assert re.match(r"The model is (no|not measurably|hardly) better than always predicting \d: MAE \d\.\d+ against \d\.\d+", first)
     assert "try --kernel rbf" in text
     assert "<aside" not in page.read_text(encoding="utf-8")
 
@@ -228,7 +229,7 @@ def test_rows_unlike_those_of_training_are_told_of(page):
     model, measured = parts_of(page)
     upside_down = replace(measured, rows=replace(measured.rows, labels=6 - measured.rows.labels))
     text = make_report(model, upside_down, "rows of other.csv")
-    assert headings(text)[0].startswith("No better than always answering 3")
+    assert headings(text)[0].startswith("No better than always predicting 3")
     assert "So these rows differ from those of training" in words_of(text)
 
 
@@ -286,7 +287,7 @@ def test_kernels_show_their_gamma_and_no_empty_card(patients, tmp_path):
 
 def test_settings_are_those_that_were_used(page, patients):
     told = words_of(part(page.read_text(encoding="utf-8"), "Settings"))
-    for setting in ("column_weight ranks", "tol 0.1", "folds 5", "seed 0", "ngram_range 1, 2", "max_iter 1000", "holdout 0.2"):
+    for setting in ("column_weight ranks", "folds 5", "seed 0", "ngram_range 1, 2", "shrinking True", "holdout 0.2"):
         assert setting in told
     assert "column_weight" not in words_of(part(patients.read_text(encoding="utf-8"), "Settings"))
 
@@ -300,10 +301,10 @@ def test_coverage_is_that_of_predict_set(page):
         sets = model.predict_set(model.transform(rows.features), asked)
         holds = sets[np.arange(len(sets)), rows.labels - 1]
         overall, by_rank = found.coverage(asked)
-        assert (overall.held, overall.size) == (holds.mean(), sets.sum() / len(sets))
+        assert (overall.rate, overall.size) == (holds.mean(), sets.sum() / len(sets))
         assert by_rank[0] is None
-        assert by_rank[3].held == holds[rows.labels == 4].mean()
-        line.append(f"{100 * overall.held:.0f} % {overall.size:.1f}")
+        assert by_rank[3].rate == holds[rows.labels == 4].mean()
+        line.append(f"{100 * overall.rate:.0f} % {overall.size:.1f}")
     assert f"all rows {' '.join(line)}" in shown
 
 
@@ -317,7 +318,7 @@ def test_skew_is_noted_where_it_matters(counts, is_noted):
 
 def test_models_with_one_direction_show_their_columns_once(patients, tmp_path):
     path = str(patients.with_name("patients.csv"))
-    arguments = ["--target", "risk", "--ranks", "low,some,much,very high", "--model", "SVOR", "--C", "1"]
+    arguments = ["--target", "risk", "--ranks", "low,some,much,very high", "--model", "SVOR", "--C", "1", "--kernel", "linear"]
     assert main(["train", path, *arguments, "-o", str(tmp_path / "m"), "--report", str(tmp_path / "r.html")]) == 0
     assert part(checked(tmp_path / "r.html"), "Most important columns").count('class="boundary"') == 1
     assert part(patients.read_text(encoding="utf-8"), "Most important columns").count('class="boundary"') == 3
@@ -327,7 +328,7 @@ def test_a_report_needs_rows(page, tmp_path, capsys):
     outputs = ["-o", str(tmp_path / "m"), "--report", str(tmp_path / "r")]
     arguments = ["--text", "review", "--target", "stars", "--holdout", "0"]
     assert main(["train", str(page.with_name("reviews.csv")), *arguments, *outputs]) == 2
-    assert capsys.readouterr().err == "rankplane: --report needs rows to measure on: use --holdout or --test.\n"
+    assert capsys.readouterr().err == "rankplane: --report needs rows to test on: use --holdout or --test.\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -339,10 +340,10 @@ def test_ticks_are_round_and_enclose(low, high):
     assert 2 <= len(found) <= 8
 
 
-def test_the_curve_of_prices_shows_its_spread():
-    prices, errors = [0.5, 1, 2], [0.4, 0.3, 0.5]
-    assert "spread" not in plots.price_curve(prices, errors, 1, "MAE")
-    drawn = plots.price_curve(prices, errors, 1, "MAE", [0.1, 0.02, 0.3])
+def test_the_curve_over_c_shows_its_spread():
+    Cs, errors = [0.5, 1, 2], [0.4, 0.3, 0.5]
+    assert "spread" not in plots.curve_over_c(Cs, errors, 1, "MAE")
+    drawn = plots.curve_over_c(Cs, errors, 1, "MAE", [0.1, 0.02, 0.3])
     bars = [tuple(map(float, found)) for found in re.findall(r'class="spread" d="M[\d.]+ ([\d.]+)h8m-4 0V([\d.]+)', drawn)]
     assert len(bars) == 3
     assert all(plots.TOP <= high < low <= plots.HEIGHT - plots.BOTTOM for low, high in bars)
@@ -435,7 +436,7 @@ def test_the_demo_offline(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(datasets, "fetch_rated_sentences", offline)
     assert main(["demo", "-o", str(tmp_path)]) == 0
     story = " ".join(capsys.readouterr().out.split())
-    assert "made-up reviews instead" in story
-    assert "planes trained on the way" in story
+    assert "generated reviews instead" in story
+    assert "planes were trained" in story
     assert sorted(path.name for path in tmp_path.iterdir()) == [demo.PAGE, demo.MODEL]
     assert main(["explain", str(tmp_path / demo.MODEL), "the battery is awful"]) == 0
