@@ -1,4 +1,4 @@
-"""The command ``rankplane``, also ``python -m rankplane``: ready to be stopped before anything that takes time is imported."""
+"""The command ``rankplane``, also ``python -m rankplane``. Signals are handled before anything slow is imported."""
 
 import os
 import signal
@@ -9,45 +9,44 @@ from typing import Any
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 CLEAR_LINE, SHOW_CURSOR = b"\r\x1b[K", b"\x1b[?25h"
-at_stop: list[Callable[[], None]] = []  # what there is to clean up
+at_stop: list[Callable[[], None]] = []  # called by a signal
 
 
 def stop(number: int, frame: Any) -> None:
-    """End at once, with the exit code that shells have for a signal.
+    """Clean up and exit at once, with the exit code that shells use for a signal.
 
-    A signal may come in the middle of an import or of a destructor, where an exception would be shown or lost. So this is no
-    exception: it does the little there is to clean up.
+    Not by an exception, since a signal may arrive during an import or in a destructor, where an exception would be printed or lost.
     """
     for clean_up in at_stop:
         clean_up()
     for stream in (1, 2):
         with suppress(OSError):
             if os.isatty(stream):
-                os.write(stream, CLEAR_LINE + SHOW_CURSOR)  # a bar may have been there
+                os.write(stream, CLEAR_LINE + SHOW_CURSOR)  # in case of a progress bar
     with suppress(OSError):
         os.write(2, b"rankplane: stopped\n")
     os._exit(128 + number)
 
 
-def answer_signals(answer: Any) -> None:
+def handle_signals(handler: Any) -> None:
     for name in SIGNALS:
         number = getattr(signal, name, None)
-        # A signal that is ignored stays so: nohup and shells ask for that.
+        # An ignored signal stays ignored, as nohup and shells expect.
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, answer)
+            signal.signal(number, handler)
 
 
 def run() -> None:
-    answer_signals(stop)
+    handle_signals(stop)
     from rankplane import files, streams
 
-    at_stop.append(files.drop_drafts)
-    streams.open_closed()
+    at_stop.append(files.delete_drafts)
+    streams.replace_closed()
     from rankplane.cli.app import main
 
     code = main()
-    streams.leave()
-    answer_signals(signal.SIG_IGN)  # what is done is done, while Python takes its time to end
+    streams.flush_standard()
+    handle_signals(signal.SIG_IGN)  # the work is done; only Python's shutdown is left
     sys.exit(code)
 
 

@@ -1,36 +1,54 @@
-"""The command ``rankplane``: its options, its exit codes, and one line for every mistake.
+"""The command ``rankplane``: options, exit codes, and error messages of one line.
 
-Whatever goes wrong on the user's side is one line on standard error and exit code 2; a traceback means a bug. What the commands do
-is in ``commands.py``, which is imported when one of them is to run: options alone are read, and shown by ``--help``, at once.
+User errors are one line on standard error and exit code 2; a traceback means a bug. What the commands do is in ``commands.py``,
+which is imported only when one of them runs, so that ``--help`` is fast.
 """
 
 import sys
 import warnings
-from collections.abc import Callable
 from functools import partial
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 
-from rankplane.options import DECISIONS, MODEL_NAMES, Options
-from rankplane.streams import complain, show_warning, telling
+from rankplane.cli import options, upkeep
+from rankplane.cli.options import (
+    Decision,
+    Delimiter,
+    Encoding,
+    Files,
+    Format,
+    Group,
+    Jobs,
+    Json,
+    Limit,
+    ModelFile,
+    OtherColumns,
+    Quiet,
+    RankedFiles,
+    RankNames,
+    Target,
+    TextColumns,
+    UnseenFiles,
+    Work,
+    completed_by,
+    quietly,
+)
+from rankplane.options import AUTO, DECISIONS, MODEL_NAMES, TrainingOptions
+from rankplane.serving.options import LOGS, TOKEN_VARIABLE, ServerOptions
+from rankplane.streams import deferring_failures, print_error, show_warning
+from rankplane.versions import this_version
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-# typer carries click inside itself, where the base of its complaints has no public name.
+app = typer.Typer(pretty_exceptions_enable=False)
+# typer contains a copy of click, whose UsageError has no public name there.
 UsageError: Any = typer.BadParameter.__mro__[2]
-DEFAULTS = Options()
-MISTAKE, STOPPED, PIPE_CLOSED = 2, 130, 141  # the last two are what shells have for Ctrl-C and for a pipe whose reader left
-Work = Callable[[], None]  # what a command returns: its work, to be done when its options are read
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Delimiter = Annotated[str | None, typer.Option(metavar="CHARACTER", help='Column separator of csv files, such as ";" or tab.')]
-Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of text files, such as latin-1; UTF-8 if left out.")]
-ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model file that train wrote.")]
+DEFAULTS, SERVER = TrainingOptions(), ServerOptions()
+MISTAKE, STOPPED, PIPE_CLOSED = 2, 130, 141  # the last two as shells have them for Ctrl-C and a closed pipe
 
 
 def version_shown(is_asked: bool) -> None:
     if is_asked:
-        print(f"rankplane {version('rankplane')}")
+        print(f"rankplane {this_version()}")
         raise typer.Exit
 
 
@@ -45,76 +63,112 @@ def about(
 
 @app.command()
 def train(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="csv, tsv, jsonl, parquet or svmlight, also .gz or .zst.")],
+    files: Files,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="File to write the model to.")],
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with the rank, such as stars.")] = None,
-    text: Annotated[
-        list[str] | None,
+    target: Target = None,
+    text: TextColumns = None,
+    column: OtherColumns = None,
+    model: Annotated[
+        str,
         typer.Option(
-            metavar="COLUMN", help="Column with texts; repeat it to join several. Without it, all other columns are features."
+            metavar="NAME",
+            help=f"Model: auto (of texts, chosen by measurement), {', '.join(MODEL_NAMES)}.",
+            autocompletion=completed_by((AUTO, *MODEL_NAMES)),
         ),
-    ] = None,
-    model: Annotated[str, typer.Option(metavar="NAME", help=f"Model: {', '.join(MODEL_NAMES)}.")] = DEFAULTS.model,
-    preset: Annotated[str, typer.Option(metavar="NAME", help="How texts become features: default or paper.")] = DEFAULTS.preset,
+    ] = DEFAULTS.model,
+    preset: Annotated[
+        str, typer.Option(metavar="NAME", help="How texts become features: auto (chosen by measurement), default or paper.")
+    ] = DEFAULTS.preset,
     C: Annotated[
         float | None,
         typer.Option("--C", metavar="NUMBER", help="Inverse regularisation strength; chosen by cross-validation if left out."),
     ] = DEFAULTS.C,
     kernel: Annotated[
-        str, typer.Option(metavar="NAME", help="Kernel: linear, or rbf, poly or sigmoid, for up to some ten thousand rows.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Kernel: linear, rbf, poly or sigmoid; all but linear for up to about 10,000 rows. auto: of tables rbf where it "
+            "predicts better, else linear.",
+        ),
     ] = DEFAULTS.kernel,
+    skewed: Annotated[
+        str, typer.Option(metavar="NAME", help="Skewed columns of tables: none, log, or auto: log where it predicts better.")
+    ] = DEFAULTS.skewed,
     gamma: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Kernel coefficient; chosen by cross-validation if left out.")
     ] = DEFAULTS.gamma,
     decision: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="How to choose the predicted rank. " + "; ".join(f"{k}: {v}" for k, v in DECISIONS.items()) + "."
+            metavar="NAME",
+            help="How to choose the predicted rank. " + "; ".join(f"{k}: {v}" for k, v in DECISIONS.items()) + ".",
+            autocompletion=completed_by(DECISIONS),
         ),
     ] = DEFAULTS.decision,
     holdout: Annotated[
         float, typer.Option(metavar="SHARE", help="Fraction of rows held out for testing; 0 trains on all rows.")
     ] = DEFAULTS.holdout,
     test: Annotated[str | None, typer.Option(metavar="FILE", help="File to test on, instead of a holdout.")] = None,
-    group: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of groups; rows of a group stay together in every split.")
-    ] = None,
-    ranks: Annotated[str | None, typer.Option(metavar="NAMES", help="The ranks in order, lowest first: low,medium,high.")] = None,
+    group: Group = None,
+    ranks: RankNames = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed of the splits and the solver.")] = DEFAULTS.seed,
-    jobs: Annotated[int | None, typer.Option(metavar="NUMBER", help="Number of threads; -1 for all processors.")] = DEFAULTS.jobs,
+    jobs: Jobs = DEFAULTS.jobs,
     compact: Annotated[
         float | None,
         typer.Option(
             metavar="BOUND",
-            help="Write a smaller file by rounding and dropping weights; no score of a text changes by more than this.",
+            help="Write a smaller file by rounding and dropping weights, changing no score of a text by more than this.",
         ),
     ] = None,
     ngrams: Annotated[
-        str | None, typer.Option(metavar="RANGE", help="Length of n-grams, in words or characters: 1-2 for single ones and pairs.")
+        str | None,
+        typer.Option(
+            metavar="RANGE", help="Lengths of n-grams, in words or characters, such as 1-2; or one for each analyzer: 1-2,2-5."
+        ),
     ] = DEFAULTS.ngrams,
     analyzer: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What n-grams are made of: word, char, or char_wb (characters within words).")
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="What n-grams are made of: word, char, char_wb (characters within words), or several such as word,char_wb.",
+        ),
     ] = DEFAULTS.analyzer,
     segmenter: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Split texts that have no spaces between words: chinese.")
+        str | None, typer.Option(metavar="NAME", help="Word segmenter for texts without spaces between words: chinese.")
     ] = DEFAULTS.segmenter,
     class_weight: Annotated[
         str | None,
         typer.Option(
             metavar="WEIGHTS",
-            help="Weight of each rank: balanced, so that rare ranks count as much as common ones, or such as 1=2,5=0.5.",
+            help="Weights of ranks: balanced (inversely proportional to their frequencies), or such as 1=2,5=0.5.",
         ),
     ] = DEFAULTS.class_weight,
     report: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write a report (HTML) with results on the test rows.")
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Train from disk in at most so much memory, such as 2G. If left out, only files that will not fit are.",
+        ),
+    ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder to keep rows in that are trained on from disk; if left out, one beside the output, removed at the end.",
+        ),
+    ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    format: Format = None,
+    limit: Limit = None,
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> Work:
     """Train a model on rated texts or tabular data, test it, and write it to one file."""
     from rankplane.cli import commands
-    from rankplane.inputs.reading import Dialect
     from rankplane.training.choices import Choices
 
     choices = Choices(
@@ -127,32 +181,42 @@ def train(
         jobs=jobs,
         compact=compact,
         kernel=kernel,
+        skewed=skewed,
         gamma=gamma,
         ngrams=ngrams,
         analyzer=analyzer,
         segmenter=segmenter,
         class_weight=class_weight,
     )
-    return partial(
+    work = partial(
         commands.train,
-        file,
+        files,
         output,
         choices,
         target=target,
         text=text or [],
+        columns=column or [],
         group=group,
         ranks=ranks,
         test=test,
         report=report,
-        dialect=Dialect(delimiter, encoding),
+        memory=memory,
+        cache=cache,
+        dialect=options.dialect(delimiter, encoding, format, limit),
         as_json=as_json,
     )
+    return quietly(work, quiet, as_json=as_json)
 
 
 @app.command()
 def predict(
     model: ModelFile,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows to predict, or - for one text per line of standard input.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Rows to predict, or - for one text per line of standard input (with --format, for a table)."
+        ),
+    ],
     output: Annotated[
         str | None,
         typer.Option(
@@ -166,56 +230,122 @@ def predict(
             "--set", metavar="SHARE", help="Add sets of ranks that contain the true one with this probability, such as 0.9."
         ),
     ] = None,
+    decision: Decision = None,
+    rank_column: Annotated[str, typer.Option(metavar="NAME", help="Name of the column of predicted ranks.")] = "prediction",
+    proba_prefix: Annotated[
+        str, typer.Option(metavar="PREFIX", help="What the names of the columns of probabilities begin with, before the rank.")
+    ] = "p_",
+    set_column: Annotated[str, typer.Option(metavar="NAME", help="Name of the column of sets of ranks.")] = "set",
+    jobs: Jobs = DEFAULTS.jobs,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    format: Format = None,
+    limit: Limit = None,
+    quiet: Quiet = False,
 ) -> Work:
-    """Predict the rank of every row. Files may be larger than memory."""
+    """Predict the rank of every row, in the order of the files. Files may be larger than memory."""
     from rankplane.cli import commands
-    from rankplane.inputs.reading import Dialect
+    from rankplane.cli.columns import AddedColumns
 
-    return partial(commands.predict, model, file, output, proba, rank_set, Dialect(delimiter, encoding))
+    added = AddedColumns(rank_column, proba_prefix if proba else None, set_column, rank_set)
+    dialect = options.dialect(delimiter, encoding, format, limit)
+    return quietly(partial(commands.predict, model, files, output, added, dialect, decision, jobs), quiet)
 
 
 @app.command()
 def evaluate(
     model: ModelFile,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with their true ranks.")],
+    files: RankedFiles,
+    decision: Decision = None,
+    jobs: Jobs = DEFAULTS.jobs,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    format: Format = None,
+    limit: Limit = None,
     as_json: Json = False,
 ) -> Work:
-    """Evaluate a model on a file with known ranks."""
+    """Evaluate a model on rows with known ranks."""
     from rankplane.cli import commands
-    from rankplane.inputs.reading import Dialect
 
-    return partial(commands.evaluate, model, file, Dialect(delimiter, encoding), as_json)
+    return partial(commands.evaluate, model, files, options.dialect(delimiter, encoding, format, limit), as_json, decision, jobs)
 
 
 @app.command()
 def explain(
     model: ModelFile,
     text: Annotated[str, typer.Argument(metavar="TEXT", help='A text or, for tabular models, a JSON object: {"age": 31}.')],
+    decision: Decision = None,
     as_json: Json = False,
 ) -> Work:
-    """Explain one prediction: the rank, its probability, and the words that pull it up or down."""
+    """Explain one prediction: the rank, its probability, and the features that pull it up or down."""
     from rankplane.cli import commands
 
-    return partial(commands.explain, model, text, as_json)
+    return partial(commands.explain, model, text, as_json, decision)
 
 
 @app.command(name="report")
 def report_command(
     model: ModelFile,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with their true ranks that the model was not trained on.")],
+    files: UnseenFiles,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="HTML file to write.")],
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    format: Format = None,
+    limit: Limit = None,
+    quiet: Quiet = False,
 ) -> Work:
     """Write an HTML report about a model: plots, errors and settings, in one file."""
     from rankplane.cli import commands
-    from rankplane.inputs.reading import Dialect
 
-    return partial(commands.report_command, model, file, output, Dialect(delimiter, encoding))
+    work = partial(commands.report_command, model, files, output, options.dialect(delimiter, encoding, format, limit))
+    return quietly(work, quiet)
+
+
+@app.command()
+def serve(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL [MODEL ...]", help="Model files that train wrote.")],
+    host: Annotated[str, typer.Option(metavar="NAME", help="Address to listen on; 0.0.0.0 for all.")] = SERVER.host,
+    port: Annotated[int, typer.Option(metavar="NUMBER", help="Port to listen on; 0 takes a free one.")] = SERVER.port,
+    workers: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Processes; they share the memory of the models.")
+    ] = SERVER.workers,
+    token_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help=f"File with a token that clients must send; or set {TOKEN_VARIABLE} in the environment."),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="Web site whose pages may use the server; repeat for several.")
+    ] = None,
+    max_body: Annotated[float, typer.Option(metavar="MB", help="Largest request, in megabytes.")] = SERVER.max_body,
+    max_rows: Annotated[int, typer.Option(metavar="NUMBER", help="Most rows of a request.")] = SERVER.max_rows,
+    max_characters: Annotated[int, typer.Option(metavar="NUMBER", help="Longest text, in characters.")] = SERVER.max_characters,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Longest time for a request, and for its answer.")
+    ] = SERVER.timeout,
+    log: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="What to log, a line of JSON per request: nothing, requests, or also their texts.",
+            autocompletion=completed_by(LOGS),
+        ),
+    ] = SERVER.log,
+) -> Work:
+    """Serve models over HTTP, with a page to try them in a browser. A model file that is replaced is taken into use at once."""
+    from rankplane.serving.start import serve
+
+    options = ServerOptions(
+        host=host,
+        port=port,
+        workers=workers,
+        allow_origin=tuple(allow_origin or ()),
+        max_body=max_body,
+        max_rows=max_rows,
+        max_characters=max_characters,
+        timeout=timeout,
+        log=log,
+    )
+    return partial(serve, models, options, token_file)
 
 
 @app.command(name="demo")
@@ -228,8 +358,12 @@ def demo_command(
     return partial(commands.demo_command, output)
 
 
+# Commands look after models once they are trained; they are listed last.
+upkeep.register(app)
+
+
 def in_words(error: BaseException) -> str:
-    """What went wrong."""
+    """The message of an error."""
     if isinstance(error, OSError) and error.strerror:
         named = f"{error.filename}: " if error.filename else ""
         return f"{named}{error.strerror}"
@@ -240,26 +374,27 @@ def in_words(error: BaseException) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    with warnings.catch_warnings(), telling() as told:
+    with warnings.catch_warnings(), deferring_failures() as output:
         warnings.showwarning = show_warning
         try:
             given = sys.argv[1:] if arguments is None else arguments
             found = typer.main.get_command(app).main(given or ["--help"], prog_name="rankplane", standalone_mode=False)
             if callable(found):
                 found()
-            told.finish()
+            output.finish()
             return found if isinstance(found, int) else 0
         except UsageError as error:
-            return failed(f"{error.format_message().rstrip('.')}. See rankplane --help.")
+            command = error.ctx.command_path if error.ctx else "rankplane"
+            return failed(f"{error.format_message().rstrip('.')}. See {command} --help.")
         except (KeyboardInterrupt, typer.Abort):
-            complain("stopped")
+            print_error("stopped")
             return STOPPED
-        except BrokenPipeError:  # the reader has what it wanted
+        except BrokenPipeError:  # the reader needs no more
             return PIPE_CLOSED
         except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
             return failed(in_words(error))
 
 
 def failed(sentence: str) -> int:
-    complain(sentence)
+    print_error(sentence)
     return MISTAKE

@@ -1,6 +1,8 @@
-"""``rankplane demo``: from rated sentences to a model and a page about it, told step by step."""
+"""``rankplane demo``: from rated sentences to a model and a report, step by step."""
 
 import os
+import shutil
+import sys
 import time
 from dataclasses import replace
 
@@ -26,19 +28,19 @@ STORY = (
 
 
 def rated_texts(console: Console, data_home: str | None) -> datasets.RatedTexts:
-    """Sentences that people rated, or made-up ones where there is no network."""
+    """Sentences rated by people, or generated reviews if there is no network."""
     try:
         with console.status("Downloading sentences, once"):
             found = datasets.load("sentences", data_home)
     except datasets.OfflineError as error:
-        console.print(Text(f"Offline: {error}. The demo runs on made-up reviews instead.", style="bold"))
+        console.print(Text(f"Offline: {error}. The demo runs on generated reviews instead.", style="bold"))
         return datasets.load("generated")
     console.print(Text(STORY))
     return found
 
 
 def run(folder: str = ".", data_home: str | None = None, console: Console | None = None) -> None:
-    """Load, train, tell, and write a model and a page to ``folder``."""
+    """Load, train, show the results, and write a model and a report to ``folder``."""
     console = console or Console()
     start = time.perf_counter()
     data = rated_texts(console, data_home)
@@ -50,26 +52,28 @@ def run(folder: str = ".", data_home: str | None = None, console: Console | None
     began = time.perf_counter()
     trained = fitting.train(rows, inputs, Choices(jobs=-1), verbose=int(console.is_terminal))
     seconds = time.perf_counter() - began
-    model = display.remembering(trained.model, {"source": data.name})
+    model = display.with_origins(trained.model, {"source": data.name})
     measured_on = f"{data.name} held out"
     path, page = os.path.join(folder, MODEL), os.path.join(folder, PAGE)
     remembered = modelfile.write_model(model.pipeline, path, metadata=model.metadata)
-    if trained.test is not None:  # rated sentences are enough for a holdout
+    if trained.test is not None:  # always so: there are enough sentences for a holdout
         with working(console.is_terminal, "Writing the page"):
             write_report(page, replace(model, metadata=remembered), trained.test, measured_on)
     n_planes = 5 * len(model.metadata["search"]["C"]) * len(model.classes)
-    told = f"{seconds:.1f} s from text to a tuned and calibrated model, {n_planes} planes trained on the way."
+    summary = f"{seconds:.1f} s from text to a tuned and calibrated model; {n_planes} planes were trained."
     console.print()
-    console.print(Text(told, style="bold"))
+    console.print(Text(summary, style="bold"))
     display.show_trained(console, model, measured_on)
     text = REVIEW if data.name == "generated" else SENTENCE
     display.title(console, "Why this rank?")
     display.show_explanation(console, model, [text])
     console.print()
-    console.print(Text.assemble("A page to open in a browser: ", (page, "bold"), ", the model: ", (path, "bold")))
-    console.print(Text(f'Try: rankplane explain {path} "{text}"'))
+    console.print(Text.assemble("Report, to open in a browser: ", (page, "bold"), "; model: ", (path, "bold")))
+    console.print(Text(f'Try: {command()} explain {path} "{text}"'))
     console.print(Text(f"{time.perf_counter() - start:.1f} s in all."))
 
 
-if __name__ == "__main__":
-    run()
+def command() -> str:
+    """How to run ``rankplane`` here: after ``make demo`` it is in an environment that is not active."""
+    beside = os.path.join(os.path.dirname(sys.executable), "rankplane")
+    return "rankplane" if shutil.which("rankplane") or not os.path.exists(beside) else os.path.relpath(beside)

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 import rankplane
+from command import COMMAND, start
 from rankplane.cli import main
-from test_cli import COMMAND, make_rows, write_csv
+from reviews import make_rows, write_csv
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals and a shell")
+NAMES = ("train", "predict", "evaluate", "explain", "report", "demo", "info", "compare", "recalibrate", "export")
 CLOSED = "rankplane: standard output: Bad file descriptor\n"
 
 
@@ -60,7 +62,7 @@ def test_help_imports_little():
         [],
         ["--help"],
         ["--version"],
-        *([name, "--help"] for name in ("train", "predict", "evaluate", "explain", "report", "demo")),
+        *([name, "--help"] for name in NAMES),
     ]
     loaded = modules_after(f"from rankplane.cli import main\nfor asked in {asked}:\n    assert main(asked) == 0")
     assert not loaded & {"numpy", "scipy", "sklearn", "joblib", "pyarrow", "rankplane._core", "rankplane.cli.commands"}
@@ -87,20 +89,6 @@ def test_names_of_the_package_come_when_they_are_used():
 
 
 # Signals.
-
-
-def start(command, **options):
-    """A process whose signals are handled by now, which takes some twenty milliseconds."""
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, **options)
-    while child.poll() is None and not is_caught(child.pid, signal.SIGHUP):
-        time.sleep(0.0005)
-    return child
-
-
-def is_caught(pid, number):
-    with open(f"/proc/{pid}/status") as status:
-        caught = next(line for line in status if line.startswith("SigCgt:"))
-    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
 
 
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")

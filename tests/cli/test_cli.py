@@ -6,46 +6,18 @@ import json
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
+from command import COMMAND, complaint
 from conftest import make_ranked
 from rankplane import load_model, modelfile
 from rankplane.cli import commands, main
 from rankplane.inputs import reading
-
-COMMAND = [sys.executable, "-m", "rankplane"]
-GOOD = ["great", "lovely", "best", "superb"]
-BAD = ["awful", "broken", "terrible", "waste"]
-PLAIN = ["the", "phone", "was", "and", "very", "with"]
-
-
-def make_rows(n_rows, seed=0):
-    rng = random.Random(seed)
-    rows = []
-    for number in range(n_rows):
-        stars = rng.randint(1, 5)
-        words = [rng.choice(PLAIN) for _ in range(6)] + [rng.choice(GOOD if rng.random() * 5 < stars else BAD) for _ in range(4)]
-        rng.shuffle(words)
-        rows.append({"id": number, "title": words[0], "review": " ".join(words), "stars": stars})
-    return rows
-
-
-def write_csv(path, rows, delimiter=","):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0], delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows(rows)
-    return str(path)
-
-
-def read_csv(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+from reviews import make_rows, read_csv, write_csv
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +39,6 @@ def reviews(folder):
     return str(folder / "reviews.csv")
 
 
-def complaint(capsys, arguments):
-    """The one line that a failing command prints."""
-    assert main([str(argument) for argument in arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("rankplane: ")
-    assert captured.err.count("\n") == 1
-    assert "Traceback" not in captured.err
-    return captured.err[len("rankplane: ") :].rstrip("\n")
-
-
 def test_train_tells_the_story(reviews, tmp_path, capsys):
     output = tmp_path / "m.rankplane"
     assert main(["train", reviews, "--text", "review", "--target", "stars", "-o", str(output), "--jobs", "1"]) == 0
@@ -86,7 +48,7 @@ def test_train_tells_the_story(reviews, tmp_path, capsys):
         "C by cross-validation",
         "best",
         "macro MAE",
-        "majority",
+        "most frequent",
         "median",
         "Most important features",
         "Written",
@@ -101,7 +63,9 @@ def test_train_in_json(reviews, tmp_path, capsys):
     assert main(["train", reviews, *arguments]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["metrics"]["model"]["mae"] < told["metrics"]["majority"]["mae"]
-    assert len(told["search"]["C"]) == 11
+    search = told["search"]
+    assert search["C"] + search["not_tried"] == [2.0**k for k in range(-5, 6)]
+    assert len(search["scores"]) == len(search["spread"]) == len(search["C"])
     assert told["fingerprint"].startswith("sha256:")
     metadata = modelfile.read_metadata(output)
     assert metadata["metrics"] == told["metrics"]
@@ -220,7 +184,7 @@ def test_tables_of_columns(tmp_path, capsys):
         rows.append({"age": f"{age:.1f}" if rng.random() > 0.05 else "", "town": town, "risk": risk})
     path = write_csv(tmp_path / "risk.csv", rows)
     output = str(tmp_path / "m.rankplane")
-    assert main(["train", path, "--target", "risk", "--ranks", "low,medium,high", "-o", output]) == 0
+    assert main(["train", path, "--target", "risk", "--ranks", "low,medium,high", "--kernel", "linear", "-o", output]) == 0
     assert "missing values in age" in capsys.readouterr().out
     assert main(["evaluate", output, path, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -239,7 +203,7 @@ def test_svmlight(tmp_path, capsys):
     path = str(tmp_path / "rows.svm")
     dump_svmlight_file(X, y, path, zero_based=False)
     assert main(["train", path, "-o", str(tmp_path / "m"), "--C", "1", "--holdout", "0"]) == 0
-    assert "nothing is measured" in capsys.readouterr().out
+    assert "so the model was not tested" in capsys.readouterr().out
     assert main(["predict", str(tmp_path / "m"), path, "-o", str(tmp_path / "o.csv")]) == 0
     assert np.mean([float(row["label"]) == float(row["prediction"]) for row in read_csv(tmp_path / "o.csv")]) > 0.7
     assert "numbered columns" in complaint(capsys, ["explain", tmp_path / "m", "x"])
@@ -315,19 +279,19 @@ def test_bad_arguments(model, reviews, tmp_path, capsys):
         ([*train, "--ranks", "low"], "--ranks must name at least two"),
         ([*train, "--model", "SVM"], "--model must be one of NPSVOR"),
         ([*train, "--decision", "best"], "--decision must be one of"),
-        ([*train, "--holdout", "1.5"], "--holdout must be a share"),
+        ([*train, "--holdout", "1.5"], "--holdout must be at least 0 and below 1"),
         ([*train, "--C", "-1"], "--C must be a positive number"),
         ([*train, "--C", "inf"], "--C must be a positive number"),
         ([*train, "--jobs", "0"], "--jobs must be a number of threads"),
-        ([*train, "--compact", "-1"], "--compact must be a number from 0 up"),
+        ([*train, "--compact", "-1"], "--compact must be a non-negative number"),
         ([*train, "--group", "autor"], 'has no column "autor"'),
-        ([*train, "--preset", "none"], "--preset must be one of default, paper. Got none."),
+        ([*train, "--preset", "none"], "--preset must be one of default, paper, sklearn, auto. Got none."),
         ([*train[:-1], tmp_path / "no" / "m"], "is not a folder"),
         ([*train[:-1], tmp_path], "is a folder, not a file"),
         (["predict", reviews, reviews], "reviews.csv is not a model file of rankplane."),
         (["predict", tmp_path, reviews], "is a folder, not a file"),
         (["predict", model, reviews, "-o", tmp_path / "o.xyz"], "unknown extension"),
-        (["predict", model, reviews, "--set", "2"], "--set must be a share"),
+        (["predict", model, reviews, "--set", "2"], "--set must be a number between 0 and 1"),
         (["predict", model], "Missing argument 'FILE'"),
         (["frobnicate"], "No such command 'frobnicate'"),
         (["predict", model, reviews, "--prob"], "No such option"),
@@ -371,7 +335,7 @@ def test_the_ranks_are_no_feature(reviews, tmp_path, capsys):
         assert f'{option} must not name "stars", the column of the ranks' in capsys.readouterr().err
 
 
-def test_measures_on_the_training_file_are_called_flattering(model, reviews, tmp_path, capsys):
+def test_measures_on_the_training_file_come_with_a_warning(model, reviews, tmp_path, capsys):
     assert main(["evaluate", model, reviews]) == 0
     assert "reviews.csv is the file that" in capsys.readouterr().err
     assert main(["evaluate", model, write_csv(tmp_path / "new.csv", make_rows(50, seed=1))]) == 0
@@ -433,6 +397,7 @@ def test_version_and_help(capsys):
     assert main([]) == 0
     assert "train" in capsys.readouterr().out
     assert complaint(capsys, ["--wersion"]).endswith("See rankplane --help.")
+    assert complaint(capsys, ["explain"]).endswith("See rankplane explain --help.")
 
 
 def test_nothing_is_written_over_what_is_read(model, reviews, tmp_path, capsys):

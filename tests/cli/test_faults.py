@@ -15,16 +15,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from command import COMMAND, start
 from rankplane import files, load_model, modelfile
 from rankplane.cli import commands, main
 from rankplane.inputs import reading
-from test_cli import COMMAND, make_rows, write_csv
-from test_process import start
+from reviews import make_rows, write_csv
 
 TRAIN = ["train", "reviews.csv", "--text", "review", "--target", "stars", "--C", "1", "--jobs", "1"]
 JOBS = {
     "model": ([*TRAIN, "-o", "out/m.rankplane"], ["m.rankplane"]),
     "model and page": ([*TRAIN, "-o", "out/m.rankplane", "--report", "out/m.html"], ["m.rankplane", "m.html"]),
+    "recalibrated": (["recalibrate", "stars.rankplane", "later.csv", "-o", "out/m.rankplane"], ["m.rankplane"]),
+    "graph": (["export", "risk.rankplane", "--onnx", "out/m.onnx"], ["m.onnx"]),
     "page": (["report", "stars.rankplane", "later.csv", "-o", "out/m.html"], ["m.html"]),
     **{
         kind: (["predict", "stars.rankplane", "many.csv", "-o", f"out/o.{kind}"], [f"o.{kind}"])
@@ -40,6 +42,9 @@ def made(tmp_path_factory):
     write_csv(folder / "later.csv", make_rows(40, seed=1))
     write_csv(folder / "many.csv", make_rows(1500, seed=2))
     assert main([*TRAIN[:1], str(folder / "reviews.csv"), *TRAIN[2:], "-o", str(folder / "stars.rankplane")]) == 0
+    write_csv(folder / "risks.csv", [{"age": n, "risk": 1 + n // 40} for n in range(120)])
+    options = ["--target", "risk", "--C", "1", "-o", str(folder / "risk.rankplane")]
+    assert main(["train", str(folder / "risks.csv"), *options]) == 0
     return folder
 
 
@@ -59,6 +64,10 @@ def is_whole(path):
     content = gzip.decompress(path.read_bytes()) if path.name.endswith(".gz") else path.read_bytes()
     if kind == "rankplane":
         return type(load_model(path)[-1]).__name__ == "NPSVOR"
+    if kind == "onnx":
+        import onnx
+
+        return len(onnx.load_from_string(content).graph.output) == 3
     if kind == "html":
         return content.endswith(b"</html>\n")
     if kind == "parquet":
@@ -191,14 +200,15 @@ def test_a_folder_that_vanishes_during_the_work(here, monkeypatch, capsys):
 
 
 def test_inputs_that_vanish_after_reading_cost_nothing(here, monkeypatch):
-    fit = commands.fitting.train
+    fit = commands.fitting.train_on
 
-    def train(*arguments):
+    def train_on(*arguments):
         os.unlink("reviews.csv")
         return fit(*arguments)
 
-    monkeypatch.setattr(commands.fitting, "train", train)
+    monkeypatch.setattr(commands.fitting, "train_on", train_on)
     assert main(JOBS["model and page"][0]) == 0
+    assert not os.path.exists("reviews.csv")
     assert modelfile.read_metadata("out/m.rankplane")["fingerprint"].startswith("sha256:")
 
 
@@ -281,6 +291,10 @@ COMMANDS = {
     "explain": ["explain", "stars.rankplane", "a great phone"],
     "report": ["report", "stars.rankplane", "later.csv", "-o", "out/m.html"],
     "demo": ["demo", "-o", "out"],
+    "info": ["info", "stars.rankplane"],
+    "compare": ["compare", "stars.rankplane", "stars.rankplane", "many.csv", "-o", "out/o.csv.gz"],
+    "recalibrate": ["recalibrate", "stars.rankplane", "many.csv", "-o", "out/m.rankplane"],
+    "export": ["export", "risk.rankplane", "--onnx", "out/m.onnx"],
 }
 SECONDS = 0.9  # about as long as the commands take here
 

@@ -218,5 +218,5 @@ def spoilt(draw, kind):
 @QUICK
 @given(st.lists(st.text(LETTERS, max_size=9).filter(is_argument), max_size=5))
 def test_arguments_of_any_kind(arguments):
-    for command in ("", "train", "predict", "evaluate", "explain", "report"):
+    for command in ("", "train", "predict", "evaluate", "explain", "report", "info", "compare", "recalibrate", "export"):
         run([word for word in [command, *arguments] if word != "--version"])

@@ -9,9 +9,10 @@ import shlex
 import numpy as np
 import pytest
 
+from command import complaint
 from rankplane import load_model, modelfile
 from rankplane.cli import main
-from test_cli import complaint, make_rows, read_csv, write_csv
+from reviews import make_rows, make_words, read_csv, write_csv
 
 GOOD, BAD = ["好看", "精彩", "喜欢", "感人"], ["无聊", "难看", "讨厌", "垃圾"]
 PLAIN = list("的一是不了在人有我他这中大来上国个到说们")
@@ -23,8 +24,7 @@ def make_chinese(n_rows, seed=0, between=""):
     rows = []
     for _ in range(n_rows):
         stars = rng.randint(1, 5)
-        words = [rng.choice(PLAIN) for _ in range(8)] + [rng.choice(GOOD if rng.random() * 5 < stars else BAD) for _ in range(4)]
-        rng.shuffle(words)
+        words = make_words(rng, stars, 8, PLAIN, GOOD, BAD)
         clauses = words[:6], words[6:], [rng.choice(["看完", "电影", "昨天"])]
         rows.append({"review": ",".join(between.join(clause) for clause in clauses), "stars": stars})
     return rows
@@ -45,19 +45,22 @@ def trained(folder, capsys, name, *options):
     return json.loads(capsys.readouterr().out)
 
 
+WORDS = ("--preset", "default")
+
+
 def test_texts_without_blanks_are_warned_of(folder, capsys):
-    told = trained(folder, capsys, "chinese", "--C", "1", "--report", str(folder / "page.html"))
+    told = trained(folder, capsys, "chinese", *WORDS, "--C", "1", "--report", str(folder / "page.html"))
     assert next(iter(told)) == "warnings"
-    assert "than always answering" in told["warnings"][0]
+    assert "than always predicting" in told["warnings"][0]
     assert told["warnings"][1] == "The model knows less than half of the words in 100% of the texts."
     assert told["warnings"][2].endswith("Try --segmenter chinese or --analyzer char --ngrams 1-3.")
     assert modelfile.read_metadata(folder / "chinese.rankplane")["warnings"] == told["warnings"]
     train = ["train", str(folder / "chinese.csv"), "--text", "review", "--target", "stars", "-o", str(folder / "m"), "--C", "1"]
-    assert main(train) == 0
+    assert main([*train, *WORDS]) == 0
     story = capsys.readouterr().out
     assert story.index("Warning: The model is") < story.index("Measured on")
     assert main(["explain", str(folder / "m"), "从未见过"]) == 0
-    assert "No known words" in capsys.readouterr().out
+    assert "Known words: 0 of" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("holdout", ["0.2", "0"])
@@ -66,7 +69,11 @@ def test_the_remedy_works(folder, capsys, holdout):
     assert told["warnings"] == []
     assert told["choices"]["analyzer"] == "char"
     assert not told["metrics"] or told["metrics"]["model"]["mae"] < 0.7 * told["metrics"]["median"]["mae"]
-    assert trained(folder, capsys, "chinese", "--C", "1", "--holdout", holdout)["warnings"] != []
+    assert trained(folder, capsys, "chinese", *WORDS, "--C", "1", "--holdout", holdout)["warnings"] != []
+    # Nobody needs to know it: characters are what such texts get.
+    by_default = trained(folder, capsys, "chinese", "--C", "1", "--holdout", holdout)
+    assert by_default["warnings"] == []
+    assert by_default["metrics"] == told["metrics"]
 
 
 @pytest.mark.parametrize("name", ["words", "english"])
@@ -78,7 +85,7 @@ def test_ranks_that_have_nothing_to_do_with_the_texts(tmp_path, capsys):
     rng = random.Random(1)
     write_csv(tmp_path / "noise.csv", [{**row, "stars": rng.randint(1, 5)} for row in make_rows(400)])
     told = trained(tmp_path, capsys, "noise")
-    assert re.search(r"The model is (no|not measurably|hardly) better than always answering \d: MAE", told["warnings"][0])
+    assert re.search(r"The model is (no|not measurably|hardly) better than always predicting \d: MAE", told["warnings"][0])
     assert "little to do with the texts" in told["warnings"][1]
 
 
@@ -88,9 +95,19 @@ def test_texts_without_a_word_in_common(tmp_path, capsys):
         ("chinese", "这是我看的第{0}部电影", "Try --segmenter chinese or --analyzer char"),
     ):
         rows = [{"review": text.format(n), "stars": n % 3} for n in range(100)]
-        train = ["train", write_csv(tmp_path / f"{name}.csv", rows), "--text", "review", "--target", "stars", "-o", tmp_path / "m"]
+        train = [
+            "train",
+            write_csv(tmp_path / f"{name}.csv", rows),
+            "--text",
+            "review",
+            "--target",
+            "stars",
+            "-o",
+            tmp_path / "m",
+            *WORDS,
+        ]
         found = complaint(capsys, train)
-        assert "No word is in enough of the 80 training texts to learn from." in found
+        assert "No word occurs in enough of the 80 training texts to learn from." in found
         assert advice in found
 
 
@@ -104,8 +121,8 @@ def test_a_segmenter(folder, capsys):
 def test_weights_count_rare_ranks_more(tmp_path, capsys):
     rows = [row for row in make_rows(1200, seed=4) if row["stars"] == 4 or row["id"] % 8 == 0]
     write_csv(tmp_path / "skewed.csv", rows)
-    plain = trained(tmp_path, capsys, "skewed", "--C", "1")["metrics"]["model"]
-    balanced = trained(tmp_path, capsys, "skewed", "--C", "1", "--class-weight", "balanced")
+    plain = trained(tmp_path, capsys, "skewed", "--model", "NPSVOR", "--C", "1")["metrics"]["model"]
+    balanced = trained(tmp_path, capsys, "skewed", "--model", "NPSVOR", "--C", "1", "--class-weight", "balanced")
     assert balanced["metrics"]["model"]["macro_mae"] < 0.9 * plain["macro_mae"]
     assert balanced["choices"]["class_weight"] == "balanced"
     rule = trained(tmp_path, capsys, "skewed", "--class-weight", "1=3,5=2.5", "--decision", "ranker", "--C", "1")
@@ -137,16 +154,24 @@ def test_options_that_do_not_apply(folder, tmp_path, capsys):
         tmp_path / "m",
     ]
     cases = [
-        ([*train, "--ngrams", "2-1"], "--ngrams must be a least and a largest number, as 1-2. Got 2-1."),
-        ([*train, "--analyzer", "letters"], "--analyzer must be one of word, char, char_wb. Got letters."),
+        ([*train, "--ngrams", "2-1"], "--ngrams must be a smallest and a largest length, such as 1-2. Got 2-1."),
+        (
+            [*train, "--analyzer", "letters"],
+            "--analyzer must be one of word, char, char_wb, or several of them, such as word,char_wb. Got letters.",
+        ),
+        ([*train, "--analyzer", "word,word"], "--analyzer must be one of word, char, char_wb, or several of them"),
+        (
+            [*train, "--analyzer", "word,char", "--ngrams", "1,2,3"],
+            "--ngrams must be one range, or one for each of word,char. Got 1,2,3.",
+        ),
         ([*train, "--segmenter", "thai"], "--segmenter must be one of chinese. Got thai."),
         ([*train, "--segmenter", "chinese", "--analyzer", "char"], "--segmenter finds words, which --analyzer char does not use."),
         ([*train, "--class-weight", "even"], "--class-weight must be balanced, or different ranks with positive numbers"),
         ([*train, "--class-weight", "7=2"], '--class-weight must name ranks of 1, 2, 3, 4, 5, each once. Got "7" in 7=2.'),
-        ([*table, "--ngrams", "1-2"], "--ngrams is about texts: name their columns by --text."),
-        ([*table, "--analyzer", "char"], "--analyzer is about texts"),
-        ([*table, "--segmenter", "chinese"], "--segmenter is about texts"),
-        ([*table, "--preset", "paper"], "--preset is about texts"),
+        ([*table, "--ngrams", "1-2"], "--ngrams applies to texts only: name their columns by --text."),
+        ([*table, "--analyzer", "char"], "--analyzer applies to texts only"),
+        ([*table, "--segmenter", "chinese"], "--segmenter applies to texts only"),
+        ([*table, "--preset", "paper"], "--preset applies to texts only"),
     ]
     for arguments, sentence in cases:
         assert sentence in complaint(capsys, arguments), arguments
@@ -154,15 +179,15 @@ def test_options_that_do_not_apply(folder, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate", "report"])
-def test_a_file_that_is_strange_to_the_model(folder, tmp_path, capsys, command):
+def test_a_file_of_unknown_words(folder, tmp_path, capsys, command):
     trained(folder, capsys, "english", "--C", "1")
     output = {"predict": ["-o", str(tmp_path / "out.csv")], "report": ["-o", str(tmp_path / "out.html")]}.get(command, [])
-    for name, is_strange in (("chinese", True), ("later", False)):
-        path = str(folder / "chinese.csv") if is_strange else write_csv(tmp_path / f"{name}.csv", make_rows(50, seed=9))
+    for name, is_unfamiliar in (("chinese", True), ("later", False)):
+        path = str(folder / "chinese.csv") if is_unfamiliar else write_csv(tmp_path / f"{name}.csv", make_rows(50, seed=9))
         assert main([command, str(folder / "english.rankplane"), path, *output]) == 0
         warned = capsys.readouterr().err
-        assert ("the model knows less than half of the words in 100% of the texts" in warned) == is_strange
-        assert warned.count("\n") == is_strange
+        assert ("the model knows less than half of the words in 100% of the texts" in warned) == is_unfamiliar
+        assert warned.count("\n") == is_unfamiliar
 
 
 def test_predict_says_what_it_wrote(folder, tmp_path, capsys):

@@ -18,8 +18,7 @@ from rankplane.training import fitting
 from rankplane.training.choices import Choices
 from rankplane.training.highlights import marked, shaded, text_pulls
 from rankplane.training.model import TrainedModel
-from test_cli import make_rows
-from test_training import rows_of
+from reviews import make_rows, rows_of
 
 
 def shown(function, *arguments, width=80):
@@ -70,7 +69,7 @@ def test_terms_of_no_account_are_left_to_the_rest():
 
 def test_a_text_without_known_words(trained):
     story = shown(display.show_explanation, trained, ["这部电影很好看"])
-    assert "No known words, of 1" in story
+    assert "Known words: 0 of 1" in story
     assert "pulls up, " not in story
 
 
@@ -130,8 +129,8 @@ def test_bars_of_the_search_start_at_zero():
     assert "MAE ↓" in story
     lines = [line for line in story.splitlines() if "±0" in line]
     assert "best" in lines[0]
-    assert "within the spread" in lines[2]
-    assert "within the spread" not in lines[1]
+    assert "within one standard error" in lines[2]
+    assert "within one standard error" not in lines[1]
 
 
 def test_spread_and_gamma_are_kept_and_shown():
@@ -161,7 +160,7 @@ def test_warnings_come_first(trained):
 
 def test_sentences_and_names_stay_whole_in_a_pipe():
     console = Console(file=io.StringIO(), width=40)
-    sentence, source = "The model is no better than always answering 4: " * 3, "a/long/name/" * 9
+    sentence, source = "The model is no better than always predicting 4: " * 3, "a/long/name/" * 9
     display.show_warnings(console, [sentence])
     display.show_data(console, source, {"rows": 1, "ranks": {"1": 1}, "missing_target": 0})
     assert sentence.rstrip() in console.file.getvalue()
