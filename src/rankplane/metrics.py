@@ -41,11 +41,11 @@ PARAMETERS = {
 
 
 def as_positions(y_true: ArrayLike, y_pred: ArrayLike, ranks: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Both as numbers whose differences count: themselves, or their places in ``ranks``."""
+    """Both as numbers: as they are, or as positions in ``ranks``."""
     true, predicted = np.asarray(y_true), np.asarray(y_pred)
     if true.ndim != 1 or true.shape != predicted.shape or len(true) == 0:
         raise ValueError(
-            f"y_true and y_pred must be as long as each other, and not empty. Got shapes {true.shape} and {predicted.shape}."
+            f"y_true and y_pred must have the same length, and not be empty. Got shapes {true.shape} and {predicted.shape}."
         )
     if ranks is not None:
         order = np.asarray(list(ranks))
@@ -130,7 +130,7 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any = None, sample_
     true, predicted = (np.asarray(y_true), np.asarray(y_pred)) if ranks is None else as_positions(y_true, y_pred, ranks)
     if true.shape != predicted.shape or len(true) == 0:
         raise ValueError(
-            f"y_true and y_pred must be as long as each other, and not empty. Got shapes {true.shape} and {predicted.shape}."
+            f"y_true and y_pred must have the same length, and not be empty. Got shapes {true.shape} and {predicted.shape}."
         )
     return mean(true == predicted, sample_weight)
 
@@ -191,7 +191,7 @@ def quadratic_weighted_kappa(y_true: ArrayLike, y_pred: ArrayLike, *, ranks: Any
     true, predicted = as_positions(y_true, y_pred, ranks)
     observed = mean((true - predicted) ** 2, sample_weight)
     centre, other = mean(true, sample_weight), mean(predicted, sample_weight)
-    # Of all pairs of a true and a predicted rank, as if they had nothing to do with each other.
+    # Expected under independence of true and predicted ranks.
     by_chance = mean((true - centre) ** 2, sample_weight) + mean((predicted - other) ** 2, sample_weight) + (centre - other) ** 2
     return 1.0 if by_chance == 0 else float(1 - observed / by_chance)
 
@@ -241,8 +241,13 @@ def ranked_probability_score(
         raise ValueError(
             f"probabilities must have a row per label and a column per rank, {(len(true), len(order))}. Got {p.shape}."
         )
-    steps = true[:, None] <= np.arange(len(order) - 1)
-    return mean(np.sum((np.cumsum(p, axis=1)[:, :-1] - steps) ** 2, axis=1), sample_weight)
+    return mean(ranked_probability_scores(true, p), sample_weight)
+
+
+def ranked_probability_scores(true: NDArray[Any], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The score of each row, whose true rank is a number from 0."""
+    steps = true[:, None] <= np.arange(probabilities.shape[1] - 1)
+    return np.asarray(np.sum((np.cumsum(probabilities, axis=1)[:, :-1] - steps) ** 2, axis=1))
 
 
 # Name, measure, and whether more is better.

@@ -1,40 +1,56 @@
-"""Options of training and their defaults. Imports nothing heavy: ``--help`` lists these too.
+"""Options of training and their defaults. Imports nothing heavy, since ``--help`` needs them too.
 
-A library names its parameters, ``C=1``, and a command line its options, ``--C 1``. A sentence for both
-names them by `named` and becomes a `Wording`.
+The library writes parameters as ``C=1``, the command line as ``--C 1``. A sentence for both contains them by `named` and becomes a
+`Wording`.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Any
 
-MODEL_NAMES = ("NPSVOR", "SVC", "SVR", "SVMOP", "RedSVM", "SVOR", "Committee")
+MODEL_NAMES = (
+    "NPSVOR",
+    "SVC",
+    "SVR",
+    "SVMOP",
+    "RedSVM",
+    "SVOR",
+    "SVOREX",
+    "KDLOR",
+    "CrammerSinger",
+    "AdversarialOrdinal",
+    "Committee",
+)
+AUTO = "auto"  # chosen by measurement, where there is something to choose
 # How predict chooses a rank.
 DECISIONS = {
     "mae": "the median, which minimises the absolute error",
     "mse": "the rank nearest to the mean, which minimises the squared error",
     "accuracy": "the most likely rank",
+    "macro_mae": "the rank with the smallest absolute error, if all ranks count the same however rare they are",
+    "qwk": "the rank that maximises the quadratic weighted kappa",
     "ranker": "the model's own rule",
 }
-# Around the two names of a parameter. Unicode keeps these for use within a program: no text has them.
+# Delimit the two forms of a parameter. Unicode noncharacters, which no text contains.
 START, BETWEEN, END = "\ufdd0", "\ufdd1", "\ufdd2"
-PLAIN_WORD = re.compile(r"\w[\w.,=+-]*")  # that a shell, and a reader, takes as it is
+PLAIN_WORD = re.compile(r"\w[\w.,=+-]*")  # needs no quotes in a shell
 NAMED = re.compile(f"{START}(.*?){BETWEEN}(.*?){END}", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Options:
-    """What the user may choose; the command line's options have the same names."""
+class TrainingOptions:
+    """Options of training, named as on the command line."""
 
-    model: str = "NPSVOR"
-    preset: str = "default"
+    model: str = AUTO
+    preset: str = AUTO
     C: float | None = None
     decision: str = "mae"
     holdout: float = 0.2
     seed: int = 0
-    jobs: int | None = None
+    jobs: int | None = -1
     compact: float | None = None
-    kernel: str = "linear"
+    kernel: str = "auto"
+    skewed: str = "auto"
     gamma: float | None = None
     ngrams: str | None = None
     analyzer: str | None = None
@@ -43,12 +59,12 @@ class Options:
 
 
 def option_name(parameter: str) -> str:
-    """How the command line calls a parameter."""
+    """The command-line option of a parameter."""
     return f"--{parameter.replace('_', '-')}"
 
 
 def named(parameter: str, value: Any = None) -> str:
-    """A parameter, perhaps with a value, as part of a sentence that becomes a `Wording`."""
+    """A parameter, with a value if given, for a sentence that becomes a `Wording`."""
     in_python, as_option = parameter, option_name(parameter)
     if value is not None:
         in_python += f'="{value}"' if isinstance(value, str) else f"={value}"
@@ -58,7 +74,7 @@ def named(parameter: str, value: Any = None) -> str:
 
 
 class Wording(str):
-    """A sentence that names parameters; ``with_options`` is the same sentence for the command line."""
+    """A sentence that names parameters; ``with_options`` names command-line options instead."""
 
     with_options: str
 
@@ -69,5 +85,5 @@ class Wording(str):
 
 
 def with_options(sentence: str) -> str:
-    """The sentence as the command line tells it."""
+    """The sentence for the command line."""
     return sentence.with_options if isinstance(sentence, Wording) else sentence

@@ -1,6 +1,6 @@
-"""Progress bars: one style, on standard error, gone when the work is done. Nothing is imported unless a bar is shown."""
+"""Progress bars on standard error, removed when the work is done. Nothing is imported unless a bar is shown."""
 
-import itertools
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -15,21 +15,23 @@ T = TypeVar("T")
 
 
 class Move(Protocol):
-    """How much is done by now, and a few words about it."""
+    """Reports how much is done, with a short note."""
 
     def __call__(self, done: float, note: str = "", /) -> None: ...
 
 
 def make_bar() -> Any:
-    """The one look of all bars: what, how far, details, time taken and time left."""
+    """A bar with the columns that all bars have."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
     from rich.text import Text
 
     class Times(ProgressColumn):
         def render(self, task: Task) -> Text:
-            left = "" if task.total is None or task.time_remaining is None else f", {clock(task.time_remaining)} left"
-            return Text(clock(task.elapsed or 0) + left)
+            if task.total is None or task.time_remaining is None:
+                return Text(clock(task.elapsed or 0))
+            bound = "at most " if task.fields["is_at_most"] else ""
+            return Text(f"{clock(task.elapsed or 0)}, {bound}{clock(task.time_remaining)} left")
 
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -38,7 +40,7 @@ def make_bar() -> Any:
         Times(),
         TextColumn("{task.fields[note]}", markup=False),
     )
-    # Standard error: what is written to standard output may be read by a program.
+    # On standard error, since standard output may be read by a program.
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
@@ -49,7 +51,7 @@ def clock(seconds: float) -> str:
 
 
 class ProgressBar:
-    """A bar for the phases of some work, or silence. A phase takes the place of the one before."""
+    """A bar for work in phases, or nothing if it is not to be shown. Each phase replaces the one before."""
 
     def __init__(self, is_shown: bool | int) -> None:
         self._bar: Any = make_bar() if is_shown else None
@@ -64,13 +66,15 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def phase(self, name: str, total: float | None = None) -> Move | None:
-        """Start a phase; returns what moves its bar. Without a total the bar only shows that something goes on."""
+    def phase(self, name: str, total: float | None = None, *, is_at_most: bool = False) -> Move | None:
+        """Start a phase; returns what moves its bar. Without a total the bar only shows that something goes on. A total may be
+        the most that there can be to do.
+        """
         if self._bar is None:
             return None
         if self._task is not None:
             self._bar.remove_task(self._task)
-        task = self._task = self._bar.add_task(name, total=total, note="")
+        task = self._task = self._bar.add_task(name, total=total, note="", is_at_most=is_at_most)
 
         def move(done: float, note: str = "", /) -> None:
             self._bar.update(task, completed=done, note=note)
@@ -78,7 +82,7 @@ class ProgressBar:
         return move
 
     def each(self, name: str, items: Sequence[T]) -> Iterator[T]:
-        """The items, in a phase that moves with them."""
+        """Iterate over the items in a phase that counts them."""
         move = self.phase(name, len(items)) or ignore
         for number, item in enumerate(items):
             move(number)
@@ -86,18 +90,18 @@ class ProgressBar:
 
 
 def ignore(done: float, note: str = "", /) -> None:
-    """Moves no bar."""
+    """Move no bar."""
 
 
 def fraction_done(violations: Iterable[float], tol: float) -> float:
-    """Violations fall about geometrically from 1 to tol, so progress is linear in their logarithm; the slowest plane decides."""
+    """Violations fall about geometrically from 1 to tol, so progress is linear in the logarithm of the largest one."""
     worst = max(*violations, tol, 1e-300)
     return float(np.clip(np.log(worst) / np.log(tol), 0.0, 1.0)) if tol < 1 else 1.0
 
 
 @contextmanager
 def solve_progress(is_shown: bool, name: str, tol: float) -> Iterator["OnReport | None"]:
-    """A bar that follows the sweeps of a solve: the largest violation of a plane, and rows still visited."""
+    """A bar for the sweeps of a solve, with the largest violation and the number of active rows."""
     if not is_shown:
         yield None
         return
@@ -115,7 +119,7 @@ def solve_progress(is_shown: bool, name: str, tol: float) -> Iterator["OnReport 
 
 @contextmanager
 def working(is_shown: bool, name: str) -> Iterator[None]:
-    """A bar for work that does not say how far it is."""
+    """A bar for work without a known total."""
     with ProgressBar(is_shown) as bar:
         bar.phase(name)
         yield
@@ -123,20 +127,45 @@ def working(is_shown: bool, name: str) -> Iterator[None]:
 
 @contextmanager
 def reading_progress(is_shown: bool, name: str) -> Iterator[Callable[[float], None]]:
-    """A bar that follows the reading of a file, by the share that is read."""
+    """A bar for reading a file, moved by the share that was read."""
     with ProgressBar(is_shown) as bar:
         yield bar.phase(name, 1.0) or ignore
 
 
+class SearchSteps:
+    """Moves the bar of a search by what its settings cost, in proportion; parts of them may end in several threads at once."""
+
+    def __init__(self, move: Move, settings: Sequence[tuple[str, float]]) -> None:
+        self._move = move
+        self._names = [name for name, _ in settings]
+        self._ends = np.cumsum([0.0, *(cost for _, cost in settings)])
+        self._done = 0.0  # settings, or parts of them
+        self._lock = threading.Lock()
+
+    def __call__(self, share: float) -> None:
+        """A share of a setting is done."""
+        with self._lock:
+            self._show(self._done + share)
+
+    def skip_to(self, n_settings: int) -> None:
+        """So many settings are done or left out."""
+        with self._lock:
+            self._show(n_settings)
+
+    def _show(self, n_done: float) -> None:
+        self._done = n_done
+        place = round(n_done, 6)  # sums of parts
+        cost = float(np.interp(place, np.arange(len(self._ends)), self._ends))
+        self._move(cost, self._names[int(place)] if place < len(self._names) else "")
+
+
 @contextmanager
-def search_progress(is_shown: bool, name: str, n_settings: int) -> Iterator[Callable[[dict[str, Any], int], None]]:
-    """A bar that follows the settings of a search, each perhaps in several parts."""
+def search_progress(
+    is_shown: bool, name: str, settings: Sequence[tuple[str, float]], *, may_end_early: bool
+) -> Iterator[SearchSteps]:
+    """A bar that follows the settings of a search, each with what it costs, and names the one that is tried."""
     with ProgressBar(is_shown) as bar:
-        move = bar.phase(name, n_settings) or ignore
-        numbers = itertools.count(1)  # parts end in several threads at once
-
-        def on_setting(setting: dict[str, Any], n_parts: int) -> None:
-            note = " ".join(f"{key}={value:.3g}" for key, value in setting.items()) if n_settings > 1 else ""
-            move(next(numbers) / n_parts, note)
-
-        yield on_setting
+        total = sum(cost for _, cost in settings)
+        steps = SearchSteps(bar.phase(name, total, is_at_most=may_end_early) or ignore, settings)
+        steps.skip_to(0)
+        yield steps

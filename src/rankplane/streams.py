@@ -1,24 +1,24 @@
 """The standard streams as a command finds them: closed, unbuffered, on a full disk, or a pipe whose reader has left.
 
-What is told about a result must not cost the result, so printing never fails in the middle of the work: the first failure is kept
-and raised at the end. Rows that are written to standard output are the result, and fail at once.
+A failed message must not cost the result, so printing never fails in the middle of the work: the first failure is kept and raised
+at the end. Rows that are written to standard output are the result, and fail at once.
 """
 
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EAGAIN
 from typing import Any, BinaryIO, TextIO, cast
 
-from rankplane.files import naming
+from rankplane.files import errors_naming
 
 NAME = "standard output"
 
 
-class Whole(io.RawIOBase):
-    """Takes every byte or fails: an unbuffered file may take a part of what it is given, and say so by a count that few read."""
+class FullWriter(io.RawIOBase):
+    """Writes every byte or fails. An unbuffered file may write only a part and return the count, which most callers ignore."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -35,7 +35,7 @@ class Whole(io.RawIOBase):
     def write(self, data: Any) -> int:
         rest = memoryview(data).cast("B")
         n_bytes = len(rest)
-        with naming(NAME):
+        with errors_naming(NAME):
             while rest:
                 n_written = self.file.write(rest)
                 if not n_written:
@@ -44,21 +44,22 @@ class Whole(io.RawIOBase):
         return n_bytes
 
     def flush(self) -> None:
-        with naming(NAME):
+        with errors_naming(NAME):
             self.file.flush()
 
     def close(self) -> None:
-        """The file beneath is not ours to close."""
+        """Leave the underlying file open: it is not ours."""
 
 
-class Told(io.TextIOBase):
-    """Standard output for what is told about the work."""
+class DeferringOutput(io.TextIOBase):
+    """Standard output for messages: a failed write is kept, and raised by `finish`."""
 
     def __init__(self, given: TextIO) -> None:
         self.failure: OSError | None = None
+        self.is_quiet = False
         self.file = given
         if isinstance(getattr(given, "buffer", None), io.RawIOBase):
-            self.file = io.TextIOWrapper(cast(BinaryIO, Whole(given.buffer)), given.encoding, given.errors, write_through=True)
+            self.file = io.TextIOWrapper(cast(BinaryIO, FullWriter(given.buffer)), given.encoding, given.errors, write_through=True)
 
     @property
     def buffer(self) -> BinaryIO:
@@ -78,7 +79,9 @@ class Told(io.TextIOBase):
         return self.file.isatty()
 
     def write(self, text: str) -> int:
-        with self.keeping_failure():
+        if self.is_quiet:
+            return len(text)
+        with self.deferring_failure():
             try:
                 self.file.write(text)
             except UnicodeEncodeError:
@@ -86,64 +89,91 @@ class Told(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        with self.keeping_failure():
+        with self.deferring_failure():
             self.file.flush()
 
     @contextmanager
-    def keeping_failure(self) -> Iterator[None]:
+    def deferring_failure(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             self.failure = self.failure or error
 
     def finish(self) -> None:
-        """All has been printed by now, or else this fails."""
+        """Flush, and raise the first failure if there was one."""
         self.flush()
         if self.failure is not None:
-            with naming(NAME):
+            with errors_naming(NAME):
                 raise self.failure
 
 
 @contextmanager
-def telling() -> Iterator[Told]:
-    """Standard output never fails within; `finish` tells whether it did."""
+def deferring_failures() -> Iterator[DeferringOutput]:
+    """Replace standard output by one that does not fail before its `finish`."""
     given = sys.stdout
-    told = Told(given)
-    sys.stdout = cast(TextIO, told)
+    output = DeferringOutput(given)
+    sys.stdout = cast(TextIO, output)
     try:
-        yield told
+        yield output
     finally:
         sys.stdout = given
 
 
+class NoTerminal(io.TextIOBase):
+    """Standard error on which no progress bars are shown."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+
+    def write(self, text: str) -> int:
+        return self.file.write(text)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
+def keeping_quiet(work: Callable[[], None], *, prints_result: bool) -> None:
+    """Do the work without progress bars and, unless the result is printed, without messages on standard output. Rows, warnings
+    and errors are written.
+    """
+    output, errors = sys.stdout, sys.stderr
+    assert isinstance(output, DeferringOutput)
+    output.is_quiet, sys.stderr = not prints_result, cast(TextIO, NoTerminal(errors))
+    try:
+        work()
+    finally:
+        output.is_quiet, sys.stderr = False, errors
+
+
 def output_bytes() -> BinaryIO:
-    """Standard output for rows, which fails at once."""
-    return cast(BinaryIO, Whole(sys.stdout.buffer))
+    """Standard output for rows: failures are raised at once."""
+    return cast(BinaryIO, FullWriter(sys.stdout.buffer))
 
 
-def complain(sentence: str) -> None:
-    """One line on standard error, if anybody reads it."""
+def print_error(sentence: str) -> None:
+    """Print one line to standard error, if it is open."""
     if sys.stderr is not None:
         with suppress(OSError):
             print(f"rankplane: {' '.join(sentence.split())}", file=sys.stderr, flush=True)
 
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    complain(f"warning: {message}")
+    print_error(f"warning: {message}")
 
 
-def open_closed() -> None:
-    """Put files in the place of closed streams, whose numbers the next file would get, and with them all that is printed.
+def replace_closed() -> None:
+    """Replace closed standard streams: the next file opened would get their descriptors, and receive all that is printed.
 
-    These are open the wrong way round, so that using them fails as if they were closed; only complaints to nobody are lost.
+    The replacements are opened in the opposite mode, so that using them fails as it would on a closed stream. Only standard error
+    is opened for writing, and discards everything.
     """
     for name, flags, mode in (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8", errors="replace"))  # noqa: SIM115
 
 
-def leave() -> None:
-    """Python would complain at its end about what the streams did not take."""
+def flush_standard() -> None:
+    """Flush, or discard what cannot be written: Python would complain about it at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
