@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankplane import NPSVOR, SVC, SVMOP, SVOR, SVR, RedSVM
+from rankplane import KDLOR, NPSVOR, SVC, SVMOP, SVOR, SVOREX, SVR, AdversarialOrdinal, CrammerSinger, RedSVM, save_model
 from terminal import Screen
 
-MODELS = [NPSVOR, SVC, SVR, SVMOP, RedSVM, SVOR]
+pytest.register_assert_rewrite("command")
+pytest_plugins = ["served"]
+
+MODELS = [NPSVOR, SVC, SVR, SVMOP, RedSVM, SVOR, SVOREX]  # any loss, any kernel
+EVERY_MODEL = [*MODELS, KDLOR, CrammerSinger, AdversarialOrdinal]
 
 
 def make_ranked(n_rows=120, n_columns=30, n_ranks=4, density=0.3, seed=0, dtype=np.float64):
@@ -32,7 +36,7 @@ def make_curved(n_rows=90, n_columns=3, n_ranks=4, seed=0, dtype=np.float64):
     return X, 1 + np.searchsorted(np.quantile(hidden, np.arange(1, n_ranks) / n_ranks), hidden)
 
 
-@pytest.fixture(params=MODELS, ids=lambda model: model.__name__)
+@pytest.fixture(params=EVERY_MODEL, ids=lambda model: model.__name__)
 def model(request):
     return request.param
 
@@ -45,6 +49,14 @@ def ranked():
 @pytest.fixture
 def curved():
     return make_curved()
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """The file of a small model."""
+    path = tmp_path / "m.rankplane"
+    save_model(NPSVOR().fit(*make_ranked()), path)
+    return path
 
 
 @pytest.fixture(scope="session")

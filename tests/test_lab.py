@@ -1,20 +1,29 @@
 """What benchmarks and experiments share, and that every one of them starts: on made data, and on the lines that are kept."""
 
 import ast
+import csv
 import importlib
 import json
 import re
 import subprocess
+import sys
 from types import ModuleType
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import __main__ as bench
 from benchmarks import common, docs
 from benchmarks.fit import run as fit_run
+from benchmarks.scaling import end_to_end, sizes, threads
+from benchmarks.scaling import vectorize as scaling
 from lab import ROOT, data, results
 from lab.competitors import liblinear, logistic
+from lab.made_texts import make_texts, shuffled
 from lab.measures import confusion, macro_mae, measures
+from lab.memory import run_measured
 from lab.predictions import decoded
 from lab.tables import number, table
 from lab.timing import OutOfTimeError, take_turns, within
@@ -65,6 +74,81 @@ def test_every_entry_point_starts(name, capsys):
     assert ended.value.code == 0
     said = capsys.readouterr().out
     assert f"usage: {name.removesuffix('.__main__')} " in said
+
+
+def test_made_texts_are_the_same_for_any_number():
+    few, many = ([text for batch in make_texts(n, batch=20) for text in batch] for n in (30, 50))
+    assert len(many) == len(set(many)) == 50
+    assert many[:30] == few
+
+
+def test_shuffled_texts_keep_their_sentences():
+    text = "one two three. four five? six"
+    shuffles = {shuffled(text, np.random.default_rng(seed)) for seed in range(20)}
+    assert len(shuffles) > 5
+    for found in shuffles:
+        words = found.split()
+        assert [set(words[:3]), set(words[3:5]), words[5]] == [{"one", "two", "three."}, {"four", "five?"}, "six"]
+    assert shuffled("", np.random.default_rng(0)) == ""
+
+
+def test_scaling_of_the_vectorizer_on_made_texts(own_results, capsys):
+    pytest.importorskip("pyarrow", reason="texts need pyarrow, of the extra bench")
+    arguments = "--sets made --documents 300 --threads 1 3 --rounds 1 --phases --rows 200 --row-sets made --row-rounds 1"
+    scaling.main([*arguments.split(), "--all-threads", "2"])
+    *by_threads, by_rows = common.read_lines("scaling")
+    kinds = [(line["kind"], line["task"], line["x"], line["data"]["rows"]) for line in by_threads]
+    assert kinds == [("threads", task, [1, 3], 300) for task in ("fit_transform", "transform")]
+    for line in by_threads:
+        for i, best in enumerate(line["best"]):
+            assert best >= sum(seconds[i] for seconds in line["steps"].values()) - 1e-4 > 0  # steps are rounded
+    assert (by_rows["kind"], by_rows["x"], by_rows["n_threads"]) == ("rows", [200], 2)
+    assert by_rows["peak"][0] > by_rows["text_bytes"][0] > 10_000
+    assert "writing rows" in capsys.readouterr().out
+
+
+def test_scaling_of_fits_leaves_lines_that_the_page_reads(own_results, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib, of the extra paper")
+    threads.main(["--sets", SET, "--threads", "1", "2", "--rounds", "1", "--tasks", "fit", "--synthetic="])
+    sizes.main(["--quick", "--rounds", "1", "--rows", "300", "600"])
+    lines = common.read_lines("scaling")
+    kinds = [
+        "threads",
+        "threads",
+        "threads, one core busy",
+        "threads, all cores busy",
+        "columns of a row",
+        "columns",
+        "planes",
+        "rows",
+    ]
+    assert [line["kind"] for line in lines] == kinds
+    assert all(len(line["x"]) == len(line["best"]) == len(line["seconds"]) > 1 for line in lines)
+    assert lines[-1]["peak"][1] > 0
+    monkeypatch.setattr(docs, "RESULTS", own_results)
+    docs.main(["--out", str(tmp_path)])
+    page = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
+    drawn = re.findall(r"\]\((figures/benchmarks/scaling-\w+\.svg)\)", page)
+    assert len(drawn) == 4
+    assert all((tmp_path / path).read_text(encoding="utf-8").startswith("<?xml") for path in drawn)
+    assert "two threads, all cores busy, times faster than one" in page
+    bench.main(["--tasks"])
+    assert "two threads, one core busy" in capsys.readouterr().out
+
+
+def test_times_of_other_answers_do_not_count():
+    made = data.make_synthetic("300x400x4x12")
+    runs = threads.Runs("fit", made)
+    runs.errors[1] = 7.0
+    with pytest.raises(SystemExit, match=r"fit, 2: test MAE \d\.\d+, not 7.000 as before"):
+        runs.run(2, 2)
+
+
+def test_columns_in_random_order_are_the_same_rows():
+    X = data.make_synthetic("300x400x4x12").X
+    mixed = threads.unsorted(X)
+    assert not mixed.has_sorted_indices
+    assert (mixed != X).nnz == 0
 
 
 def test_the_benchmarks_page_is_what_its_lines_say(tmp_path):
@@ -226,3 +310,24 @@ def test_planes_of_liblinear_answer_as_its_own_program(setting, n_ranks):
     theirs, _, _ = util.predict([], made.X_test.astype(np.float64), model, "-q")
     expected = np.clip(np.rint(theirs), 1, n_ranks).astype(int) - 1
     np.testing.assert_array_equal(liblinear.predict(model, made.X_test, n_ranks), expected)
+
+
+def test_commands_are_measured_from_outside():
+    done = run_measured([sys.executable, "-c", "x = bytes(50_000_000); print('é')"])
+    assert (done.output, done.seconds > 0, done.processor_seconds > 0) == ("é\n", True, True)
+    assert done.peak_bytes > 50_000_000
+    with pytest.raises(subprocess.CalledProcessError):
+        run_measured([sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def test_reviews_beyond_the_set_have_their_words_shuffled(tmp_path):
+    texts = ["A good room. It was clean, and quiet!", "", "One"]
+    pq.write_table(pa.table({"text": texts, "rating": [5, 3, 1]}), tmp_path / "set.parquet")
+    end_to_end.make_csv(tmp_path / "set.parquet", 8, tmp_path / "made.csv")
+    with open(tmp_path / "made.csv", newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["text", "rating"]
+    assert [row[0] for row in rows[:3]] == texts
+    assert [row[1] for row in rows] == ["5", "3", "1", "5", "3", "1", "5", "3"]
+    assert sorted(rows[3][0].split()[:3]) == ["A", "good", "room."]
+    assert rows[3][0] != rows[6][0] != texts[0]

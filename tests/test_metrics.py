@@ -42,7 +42,7 @@ def test_ranked_probability_score():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ours.mean_absolute_error([1, 2], [1]), r"y_true and y_pred must be as long as each other"),
+        (lambda: ours.mean_absolute_error([1, 2], [1]), r"y_true and y_pred must have the same length"),
         (lambda: ours.mean_absolute_error(["a"], ["b"]), r"ranks must give the order of labels that are not numbers"),
         (lambda: ours.mean_squared_error(["a"], ["z"], ranks=["a", "b"]), r"Got 'z'"),
         (

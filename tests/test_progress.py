@@ -3,12 +3,23 @@
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
-from rankplane.progress import ProgressBar, clock, fraction_done, reading_progress, search_progress, solve_progress, working
+from command import COMMAND
+from rankplane.progress import (
+    ProgressBar,
+    SearchSteps,
+    clock,
+    fraction_done,
+    reading_progress,
+    search_progress,
+    solve_progress,
+    working,
+)
+from reviews import make_rows, write_csv
 from terminal import Screen
-from test_cli import COMMAND, make_rows, write_csv
 
 pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
 
@@ -51,7 +62,6 @@ def test_training_leaves_no_bar(folder, options):
         "Reading reviews.csv",
         "Reading texts",
         "Counting terms",
-        "Measuring folds",
         "Final fit",
         "Calibrating",
         "Writing the page",
@@ -115,11 +125,12 @@ def test_an_error_removes_the_bar(terminal):
 def test_silence(capsys):
     with (
         reading_progress(False, "x") as on_read,
-        search_progress(False, "x", 3) as on_setting,
+        search_progress(False, "x", [("C=1", 1.0)] * 3, may_end_early=True) as on_part,
         solve_progress(False, "x", 0.1) as on_report,
     ):
         on_read(0.5)
-        on_setting({"C": 1.0}, 1)
+        on_part(1.0)
+        on_part.skip_to(3)
         assert on_report is None
     with ProgressBar(0) as bar:
         assert bar.phase("x", 3) is None
@@ -133,3 +144,24 @@ def test_times_and_shares():
     assert fraction_done([0.1, 0.01], 0.01) == pytest.approx(0.5)
     assert fraction_done([0.001], 0.01) == 1
     assert fraction_done([], 0.01) == 1
+
+
+def test_a_search_moves_by_what_its_settings_cost():
+    moves = []
+    steps = SearchSteps(lambda done, note="": moves.append((done, note)), [("C=1", 1.0), ("C=2", 2.0), ("C=4", 4.0)])
+    for share in (0.5, 0.5, 1 / 3, 1 / 3, 1 / 3):
+        steps(share)
+    assert [note for _, note in moves] == ["C=1", "C=2", "C=2", "C=2", "C=4"]
+    assert [done for done, _ in moves] == pytest.approx([0.5, 1.0, 5 / 3, 7 / 3, 3.0])
+    steps.skip_to(3)
+    assert moves[-1] == (7.0, "")
+
+
+def test_time_left_is_a_bound_where_work_may_end_early(terminal):
+    for is_at_most in (False, True):
+        with ProgressBar(True) as bar:
+            move = bar.phase("searching", 10, is_at_most=is_at_most)
+            for done in range(4):
+                move(done)
+                time.sleep(0.15)
+        assert ("at most 0:0" in terminal().ever) == is_at_most

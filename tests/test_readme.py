@@ -23,7 +23,15 @@ def test_snippet_runs(code, capsys, tmp_path, monkeypatch):
     assert not re.search(r"\bcolumn \d", shown)
 
 
-EXAMPLES = ["datasets", "estimators", "metrics", "modelfile", "prediction.decisions", "search", "tabular", "text.vectorizer"]
+def test_readme_shows_what_its_code_prints(capsys):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    ((code, shown),) = re.findall(r"```python\n(.*?)```\s+```text\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(code, "snippet", "exec"), {})
+    assert capsys.readouterr().out == shown
+
+
+EXAMPLES = ["datasets", "estimators", "metrics", "modelfile", "onnx", "prediction.decisions", "recalibration", "search", "tabular"]
+EXAMPLES += ["text.vectorizer"]
 
 
 @pytest.mark.parametrize("module", EXAMPLES)

@@ -53,6 +53,14 @@ def test_every_page_is_in_the_table_of_contents():
     assert listed - {"gallery/index"} == pages
 
 
+def test_figure_of_the_architecture_names_what_exists():
+    figure = (DOCS / "architecture.svg").read_text(encoding="utf-8")
+    names = re.findall(r'class="name">([^<]+)<', figure)
+    assert len(names) > 10
+    for name in names:
+        assert any((ROOT / "src" / part / name).exists() for part in ("rankplane", "core")), name
+
+
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
 def test_included_parts_exist(page):
     for directive in re.findall(r"```\{include\} (.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):

@@ -10,7 +10,7 @@ import pytest
 
 from rankplane import streams
 from rankplane.cli import main
-from test_cli import make_rows, write_csv
+from reviews import make_rows, write_csv
 
 
 class Device(io.RawIOBase):
@@ -122,12 +122,12 @@ def test_a_stream_that_would_have_to_wait(mode, run_on, capsys):
 def test_one_failed_print_is_remembered_when_later_ones_work():
     device = Device(room=0)
     stdout = io.TextIOWrapper(device, encoding="utf-8", write_through=True)
-    told = streams.Told(stdout)
-    print("lost", file=told)
+    output = streams.DeferringOutput(stdout)
+    print("lost", file=output)
     device.room = 100
-    print("kept", file=told)
+    print("kept", file=output)
     with pytest.raises(OSError, match="No space left") as caught:
-        told.finish()
+        output.finish()
     assert caught.value.filename == "standard output"
 
 

@@ -105,14 +105,20 @@ def options_of(source):
         n_threads=source.pick((0, 1, 1, 1, 2, 3)),
         rho=source.pick((1.0, 0.0, 2.0, np.nan)),
         free_offsets=source.ConsumeBool(),
+        coupling=source.pick(([], [], [], [1.0], [1.0, 0.5, 0.5, 1.0])),
     )
 
 
 def table_of(source, n_ranks, n_cuts, n_lanes):
     if max(n_cuts, n_lanes) > 64:
         n_cuts = n_lanes = 1
-    shape = [source.length(size) for size in (n_ranks, n_cuts, n_lanes, 5)]
-    return source.floats(tuple(shape), np.float64)
+    shape = [source.length(size) for size in (n_ranks, n_cuts, n_lanes, 6)]
+    table = source.floats(tuple(shape), np.float64)
+    is_soft = source.chance(3)
+    table[..., 5:] = is_soft
+    if is_soft:
+        table[..., 4:5] = 0
+    return table
 
 
 def try_lane_solver(source):
@@ -132,7 +138,15 @@ def try_lane_solver(source):
     frozen = [source.ConsumeBool() for _ in range(source.below(6))]
     calls = (
         lambda: solver.run(table_of(source, n_ranks, n_cuts, n_lanes), frozen, source.size(), None),
-        lambda: solver.run(table_of(source, n_ranks, n_cuts, n_lanes), [], n_lanes, lambda *_: None),
+        lambda: solver.run(table_of(source, n_ranks, n_cuts, n_lanes), [], n_lanes, lambda *_: None, source.below(3)),
+        lambda: solver.certify(table_of(source, n_ranks, n_cuts, n_lanes), source.size()),
+        lambda: solver.start_from(
+            source.floats((source.length(n_columns), source.length(n_lanes)), dtype),
+            source.floats((source.length(n_cuts), source.length(n_lanes)), dtype),
+            source.floats((source.length(len(demands)), source.length(n_cuts), source.length(n_lanes)), dtype),
+        ),
+        lambda: solver.weights(),
+        lambda: solver.duals(),
         lambda: solver.stretch(source.pick((1.0, 2.0, 0.5, np.nan, np.inf)), [False] * min(source.length(n_lanes), 99)),
         lambda: solver.touch_bounds(),
         lambda: solver.score(source.numbers(source.below(4), n_rows, np.uint32), source.size(), source.size()),
@@ -285,26 +299,23 @@ def try_corpus(source):
             corpus, max_n=source.below(6), min_documents=source.below(3), counts_occurrences=source.ConsumeBool(), on_progress=None
         )
 
+    def options():
+        return _core.MatrixOptions(
+            sublinear_tf=source.ConsumeBool(), binary=source.ConsumeBool(), norm=source.pick(norms), is_double=source.ConsumeBool()
+        )
+
     def rows():
         idf = source.floats((source.length(vocabulary.n_columns),), np.float64) if source.ConsumeBool() else None
-        settings = {
-            "sublinear_tf": source.ConsumeBool(),
-            "idf": idf,
-            "norm": source.pick(norms),
-            "is_learned": source.ConsumeBool(),
-        }
-        check_csr(vocabulary.rows(corpus, **settings, on_progress=None), corpus.n_documents, vocabulary.n_columns)
+        made = _core.tfidf_rows(
+            [vocabulary], [corpus], idf=idf, is_learned=source.ConsumeBool(), options=options(), on_progress=None
+        )
+        check_csr(made, corpus.n_documents, vocabulary.n_columns)
 
     def hashed_rows():
         n_bits = source.size(20)
-        settings = {
-            "min_n": source.size(3),
-            "max_n": source.size(3),
-            "n_bits": n_bits,
-            "sublinear_tf": True,
-            "norm": source.pick(norms),
-        }
-        check_csr(corpus.hashed_rows(**settings, on_progress=None), corpus.n_documents, 2**n_bits)
+        sizes = [(source.size(3), source.size(3))]
+        made = _core.hashed_rows([corpus], sizes=sizes, n_bits=n_bits, options=options(), on_progress=None)
+        check_csr(made, corpus.n_documents, 2**n_bits)
 
     def map_tokens():
         terms = None
@@ -318,6 +329,17 @@ def try_corpus(source):
             documents_of(source), source.pick(("utf-8", "latin-1", "utf-16", "??")), source.pick(("strict", "replace", "?")), None
         ),
         lambda: add_arrow(source, corpus),
+        lambda: corpus.add_pieces(
+            [
+                (
+                    np.frombuffer(source.text().encode(), dtype=np.uint8),
+                    np.array([source.below(9) - 1 for _ in range(2)], dtype=np.int64),
+                    np.array([source.below(9) - 1 for _ in range(2)], dtype=np.int64),
+                )
+                for _ in range(source.below(3))
+            ],
+            None,
+        ),
         lambda: corpus.add_tokens([[source.text() for _ in range(source.below(4))] for _ in range(source.below(4))]),
         map_tokens,
         lambda: corpus.join_ngrams(source.size(), source.below(4), None),

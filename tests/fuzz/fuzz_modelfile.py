@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/fuzz/fuzz_modelfile.py -max_total_time=60
 
-The check sum is made right before every try: it guards against accidents, and would stop a fuzzer at the door. Half of the
+The checksum is made right before every try: it guards against accidents, and would stop a fuzzer at the door. Half of the
 mutations change the tree of the header by its structure, since bytes that are no JSON any more teach little.
 """
 

@@ -14,7 +14,7 @@ try:
 except ImportError:  # the functions below can be called without it
     atheris = None
 
-from rankplane.inputs import batches, delimited, packing, reading
+from rankplane.inputs import batches, delimited, jsonl, packing, quick, reading, svmlight
 
 ENCODINGS = (None, "latin-1", "utf-16", "utf-8-sig", "shift-jis", "utf-7")
 DELIMITERS = (None, ";", "tab", "|", " ")
@@ -41,7 +41,7 @@ ENDINGS = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "svmlight": "svm"}
 def check(batch: reading.Batch) -> None:
     """What the users of a batch rely on."""
     assert all(len(values) == len(batch) for values in batch.columns.values())
-    assert batch.lines == sorted(set(batch.lines))
+    assert list(batch.lines) == sorted(set(batch.lines))
     assert batch.matrix is None or batch.matrix.shape[0] == len(batch)
 
 
@@ -55,7 +55,10 @@ def read(kind: str, data: bytes) -> None:
     encoding = ENCODINGS[choice // 16 % len(ENCODINGS)] if choice >= 128 else None
     try:
         for batch in reading.text_batches(
-            io.BufferedReader(io.BytesIO(content)), f"fuzz.{ENDINGS[kind]}", 3, reading.Dialect(delimiter, encoding)
+            io.BufferedReader(io.BytesIO(content)),
+            f"fuzz.{ENDINGS[kind]}",
+            kind,
+            reading.Reading(3, reading.Dialect(delimiter, encoding)),
         ):
             check(batch)
     except reading.InputError as error:
@@ -103,7 +106,7 @@ def main() -> None:
     if atheris is None:
         sys.exit("fuzz_readers.py needs atheris: pip install atheris")
     # Not at their import: a package installed in place has a loader of its own.
-    for module in (batches, delimited, packing, reading):
+    for module in (batches, delimited, jsonl, packing, quick, reading, svmlight):
         for owner in [module, *(value for value in vars(module).values() if inspect.isclass(value))]:
             for function in vars(owner).values():
                 if inspect.isfunction(function) and function.__module__ == module.__name__:
