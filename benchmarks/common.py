@@ -1,4 +1,4 @@
-"""What all benchmarks share: their options, the data sets and competitors asked for, the lines they leave."""
+"""Shared by all benchmarks: options, the selected data sets and competitors, result lines."""
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator

@@ -19,11 +19,16 @@ class Goal:
     spread: str = ""  # the range of the ratio within single rounds
 
     @property
+    def is_held(self) -> bool:
+        return self.bound is None or (self.ratio <= self.bound if self.is_upper else self.ratio >= self.bound)
+
+    @property
+    def rule(self) -> str:
+        return "" if self.bound is None else f"{'at most' if self.is_upper else 'at least'} {self.bound:g}"
+
+    @property
     def verdict(self) -> str:
-        if self.bound is None:
-            return ""
-        is_held = self.ratio <= self.bound if self.is_upper else self.ratio >= self.bound
-        return ("yes" if is_held else "no") + f" ({'at most' if self.is_upper else 'at least'} {self.bound:g})"
+        return "" if self.bound is None else f"{'yes' if self.is_held else 'no'} ({self.rule})"
 
 
 def spread(over: list[float], under: list[float]) -> str:
@@ -39,5 +44,5 @@ def goal_section(found: list[Goal]) -> str:
     rows = [(g.what, g.data, g.verdict, number(g.ratio, 2), g.spread) for g in found if g.bound is not None]
     if not rows:
         return ""
-    head = ("ratio of best times, or of sizes", "data", "held?", "measured", "by rounds")
-    return "## What we mean to hold\n\n" + table(head, rows, left=3)
+    head = ("ratio of best times, or of sizes", "data", "reached?", "measured", "by rounds")
+    return "## Goals\n\n" + table(head, rows, left=3)

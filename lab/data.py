@@ -44,14 +44,14 @@ class Data:
     groups: NDArray[np.int64] | None = None  # training rows of one group are copies of one text
     rows: NDArray[np.int64] | None = None  # which rows of the file the training and the test rows are
     rows_test: NDArray[np.int64] | None = None
-    prepared: dict[str, Any] = field(default_factory=dict)  # what competitors keep of their untimed conversions
+    prepared: dict[str, Any] = field(default_factory=dict)  # untimed conversions kept by competitors
 
     @property
     def n_ranks(self) -> int:
         return int(max(self.y.max(), self.y_test.max())) + 1
 
     def head(self, n_rows: int) -> Self:
-        """The same problem on fewer training rows. The split has shuffled them, so the first ones are a fair sample."""
+        """The same problem on fewer training rows: the first ones, which are a random sample, since the split has shuffled them."""
         n_rows = min(n_rows, self.X.shape[0])
         fewer = replace(self, name=f"{self.name}[:{n_rows}]", X=self.X[:n_rows], y=self.y[:n_rows])
         return replace(fewer, groups=None, rows=None, rows_test=None, prepared={})
@@ -85,7 +85,7 @@ def cache_folder() -> Path:
 
 
 def why_not(name: str, folder: Path | None) -> str | None:
-    """Why a data set cannot be had here, in a sentence; None if it can."""
+    """Why a data set is not available here, in a sentence; None if it is."""
     base, _, features = name.partition(":")
     if base == "synthetic":
         return None
@@ -99,7 +99,7 @@ def why_not(name: str, folder: Path | None) -> str | None:
 
 
 def load(name: str, folder: Path | None) -> Data:
-    """The data set of that name, from the cache if it has been there before."""
+    """The data set of that name, from the cache if possible."""
     base, _, option = name.partition(":")
     if base == "synthetic":
         return make_synthetic(option or QUICK_SYNTHETIC)
@@ -107,7 +107,7 @@ def load(name: str, folder: Path | None) -> Data:
 
 
 def stored(name: str, folder: Path | None) -> Path:
-    """Where the cache keeps a data set; made if it is not there yet."""
+    """The place of a data set in the cache; prepared if it is not there yet."""
     base, _, option = name.partition(":")
     if base == "synthetic":
         shape = option or QUICK_SYNTHETIC

@@ -1,4 +1,4 @@
-"""What runs show while they work: a console for words, and a bar."""
+"""Output of long runs: a console for messages, and a progress bar."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

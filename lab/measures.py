@@ -1,4 +1,4 @@
-"""How far ranks that were answered are from true ones, by plain numpy, for every competitor alike. Ranks are numbered from 0."""
+"""Errors of predicted ranks, computed with numpy for all competitors in the same way. Ranks are numbered from 0."""
 
 from typing import Any
 
@@ -26,5 +26,5 @@ def macro_mae(predictions: Array, truth: Array) -> float:
 
 
 def confusion(predictions: Array, truth: Array, n_ranks: int) -> Array:
-    """Counts by (true rank, answered rank)."""
+    """Counts by (true rank, predicted rank)."""
     return np.asarray(confusion_matrix(truth, predictions, labels=range(n_ranks)))

@@ -1,9 +1,14 @@
-"""The peak of this process's memory."""
+"""The peak memory of this process, and of others."""
 
 import ctypes
+import os
 import resource
+import subprocess
 import sys
+import tempfile
+import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -19,15 +24,41 @@ def status_bytes(field: str) -> int | None:
 
 def peak_bytes() -> int:
     peak = status_bytes("VmHWM")
+    return most_bytes(resource.getrusage(resource.RUSAGE_SELF)) if peak is None else peak
+
+
+def most_bytes(usage: resource.struct_rusage) -> int:
     # Kilobytes on Linux, bytes on macOS.
-    return (
-        peak if peak is not None else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    )
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def reset_peak() -> None:
-    """Best effort: without it, memory that loading has touched and given back hides as much of the fit's."""
+    """Reset the peak if the system allows it; otherwise memory that loading has used and freed hides as much of the fit."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a process took, and what it wrote to standard output."""
+
+    seconds: float
+    processor_seconds: float
+    peak_bytes: int
+    output: str
+
+
+def run_measured(command: list[str]) -> Measured:
+    """Run a command to its end; it must not fail. Its peak is at least the memory of this process, which it starts as."""
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        child = subprocess.Popen(command, stdout=output)
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise subprocess.CalledProcessError(child.returncode, command)
+        output.seek(0)
+        return Measured(seconds, usage.ru_utime + usage.ru_stime, most_bytes(usage), output.read().decode())

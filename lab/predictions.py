@@ -1,4 +1,4 @@
-"""What a competitor gives back, and how probabilities become ranks for each measure."""
+"""The results of a competitor, and how probabilities become ranks for each measure."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from lab.data import Data
 from lab.measures import MEASURES, Array, measures
-from rankplane.solver.folds import deal
+from rankplane.solver.folds import assign_parts
 
 MAX_EXTENSIONS = 5
 Ranks = dict[str, Array]  # by measure
@@ -35,7 +35,7 @@ class Predictions:
 
 
 def for_all(ranks: Array) -> Ranks:
-    """The same ranks for every measure, from those who have no probabilities."""
+    """The same ranks for every measure, for competitors without probabilities."""
     return dict.fromkeys(MEASURES, ranks)
 
 
@@ -53,13 +53,13 @@ def decoded(probabilities: Array) -> Ranks:
 
 @dataclass
 class Part:
-    """Rows to train on and rows to answer for."""
+    """Rows to train on and rows to predict."""
 
     X: sp.csr_matrix
     y: Array
     X_test: sp.csr_matrix
     rows: Array  # of the training rows of the data set
-    prepared: dict[str, Any] = field(default_factory=dict)  # what a competitor keeps from one fit to the next
+    prepared: dict[str, Any] = field(default_factory=dict)  # kept by competitors from one fit to the next
 
 
 def holdout(data: Data) -> tuple[Part, Array]:
@@ -68,7 +68,7 @@ def holdout(data: Data) -> tuple[Part, Array]:
         train, test = next(iter(StratifiedKFold(5, shuffle=True, random_state=0).split(data.X, data.y)))
     else:
         # scikit-learn's StratifiedGroupKFold would take more of a rival's time than some fits.
-        is_held = deal(data.groups, data.y, np.array([0.8, 0.2]), 0) == 1
+        is_held = assign_parts(data.groups, data.y, np.array([0.8, 0.2]), 0) == 1
         train, test = np.flatnonzero(~is_held), np.flatnonzero(is_held)
     return Part(data.X[train], data.y[train], data.X[test], train), test
 

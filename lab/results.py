@@ -16,7 +16,7 @@ PACKAGES = ("rankplane", "numpy", "scipy", "scikit-learn", "liblinear-official",
 
 
 def read_lines(path: Path) -> list[Line]:
-    """All lines of a file, none if it is not there."""
+    """All lines of a file; none if it does not exist."""
     content = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in content if line]
 

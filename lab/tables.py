@@ -1,4 +1,4 @@
-"""Tables and numbers of the pages that are drawn from result lines, in markdown."""
+"""Markdown tables and numbers for pages that are generated from result lines."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +17,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> 
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """With so many digits after the point; nothing where there is no value."""
+    """A number with this many decimals; empty without a value."""
     return "" if value is None else f"{value:.{digits}f}"
 
 

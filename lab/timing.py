@@ -1,4 +1,4 @@
-"""Seconds: of the clock, of the processor, of competitors that take turns, and within a limit."""
+"""Timers: by the clock, by the processor, of competitors in turns, and with a limit."""
 
 import signal
 import time
@@ -17,7 +17,7 @@ def timed(work: Callable[[], Result]) -> tuple[float, Result]:
 
 
 def processor_timed(work: Callable[[], Result]) -> tuple[float, Result]:
-    """Seconds of processor time, of all threads: what a result cost, however busy the machine was meanwhile."""
+    """Seconds of processor time of all threads, which do not depend on how busy the machine is."""
     start = time.process_time()
     result = work()
     return time.process_time() - start, result

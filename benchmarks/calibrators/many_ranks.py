@@ -12,7 +12,9 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.calibrators.cumulative import Cumulative
 from benchmarks.common import Log
+from lab.competitors.rankplane import PAPER_TOL
 from lab.data import data_folder
 from lab.display import progress
 from lab.timing import processor_timed
@@ -20,7 +22,7 @@ from rankplane import NPSVOR
 from rankplane.base import Trainer
 from rankplane.metrics import ranked_probability_score
 from rankplane.prediction import calibration
-from rankplane.prediction.calibration import Cumulative, Curved
+from rankplane.prediction.calibration import Curved
 from rankplane.solver.folds import make_folds
 
 # Tables, the column to predict, and columns that would give it away.
@@ -35,7 +37,7 @@ MOST_ROWS = 6000
 Array = NDArray[Any]
 
 
-def table(path: Any, target: str, given_away: list[str]) -> tuple[Array, Array]:
+def read_columns(path: Any, target: str, given_away: list[str]) -> tuple[Array, Array]:
     """Standardised columns and the values to predict, in random order."""
     names = path.read_text().partition("\n")[0].replace('"', "").split(",")
     cells = np.char.strip(np.genfromtxt(path, delimiter=",", skip_header=1, dtype=str), '"').astype(float)
@@ -43,19 +45,19 @@ def table(path: Any, target: str, given_away: list[str]) -> tuple[Array, Array]:
     cells = cells[rng.permutation(len(cells))[:MOST_ROWS]]
     features = cells[:, [place for place, name in enumerate(names) if name not in (target, *given_away)]]
     values = cells[:, names.index(target)]
-    # A hair of noise, so that values that occur often can be cut too.
+    # With a little noise, so that frequent values can be split between ranks.
     return (features - features.mean(axis=0)) / features.std(axis=0), values + 1e-4 * values.std() * rng.standard_normal(
         len(values)
     )
 
 
 def scores(X: Array, y: Array, X_test: Array, n_ranks: int) -> tuple[Array, Array]:
-    """Of the training rows by planes that did not see them, and of the test rows by planes of all training rows."""
-    model = NPSVOR(ranks=range(n_ranks))
+    """Scores of training rows by planes of other folds, and of test rows by planes of all training rows."""
+    model = NPSVOR(tol=PAPER_TOL, ranks=range(n_ranks))
     trainer = Trainer(model, X, y, None)
     table, rows = trainer.table(), trainer.rows
     folds = make_folds(5, X, rows.labels.numbers, None, 0)
-    lanes = rows.folds(table, folds, rows.options, evens_out=True)
+    lanes = rows.folds(table, folds, rows.options, scales_C=True)
     lanes.run(table)
     held_out = np.empty((len(y), n_ranks))
     for test, found in zip(folds.test, lanes.held_out(), strict=True):
@@ -81,7 +83,7 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit("There is no data folder: name it by --data.")
     log = Log("many_ranks", not options.no_save)
     for name, (target, given_away) in COLUMNS.items():
-        X, values = table(folder / "tabular" / f"{name}.csv", target, given_away)
+        X, values = read_columns(folder / "tabular" / f"{name}.csv", target, given_away)
         n_train = int(0.7 * len(X))
         with progress(name, len(RANKS)) as advance:
             for n_ranks in RANKS:

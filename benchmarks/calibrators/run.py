@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from benchmarks.accuracy.run import SETS
+from benchmarks.calibrators.cumulative import Cumulative
 from benchmarks.common import Log, each_set, options_parser
 from lab import data as data_sets
+from lab.competitors.rankplane import PAPER_TOL
 from lab.data import Data
 from lab.display import progress
 from lab.measures import MEASURES, measures
@@ -24,18 +26,18 @@ from rankplane import NPSVOR, SVC, Committee
 from rankplane.base import Trainer
 from rankplane.metrics import ranked_probability_score
 from rankplane.prediction import decisions
-from rankplane.prediction.calibration import Cumulative, Curved, Multinomial
+from rankplane.prediction.calibration import Curved, Multinomial
 from rankplane.prediction.rankers import ordered
 from rankplane.solver.folds import make_folds, walk_folds
 
 CS = [0.125, 0.25, 0.5, 1.0, 2.0]
 PLANES: dict[str, Any] = {
-    "NPSVOR": NPSVOR(),
-    "NPSVOR, squared hinge": NPSVOR(loss="squared_hinge"),
-    "SVC": SVC(),
-    "Committee": Committee(),
-    "Committee, hinge": Committee(loss="hinge"),
-    "Committee, column weights": Committee(column_weight="ranks"),
+    "NPSVOR": NPSVOR(tol=PAPER_TOL),
+    "NPSVOR, squared hinge": NPSVOR(tol=PAPER_TOL, loss="squared_hinge"),
+    "SVC": SVC(tol=PAPER_TOL),
+    "Committee": Committee(tol=PAPER_TOL),
+    "Committee, hinge": Committee(tol=PAPER_TOL, loss="hinge"),
+    "Committee, column weights": Committee(tol=PAPER_TOL, column_weight="ranks"),
 }
 CALIBRATORS = {"multinomial": Multinomial, "curved": Curved, "cumulative": Cumulative}
 Array = NDArray[Any]
@@ -44,7 +46,7 @@ Line = dict[str, Any]
 
 @dataclass
 class Walked:
-    """Scores of the training rows, each by planes that did not see it, at one C."""
+    """Scores of the training rows by planes of other folds, at one C."""
 
     model: Any
     C: float
@@ -63,8 +65,8 @@ def walk(data: Data, planes: str, Cs: list[float], n_folds: int) -> list[Walked]
     folds = make_folds(n_folds, data.X, rows.labels.numbers, data.groups, 0)
     tables = [trainer.table(C=C) for C in Cs]
     factors = [1.0, *(after / before for before, after in pairwise(Cs))]
-    make = partial(rows.folds, tables[0], evens_out=True)
-    points = walk_folds(make, folds, rows.options, tables, factors, is_shared=not rows.learns_column_weights)
+    make = partial(rows.folds, tables[0], scales_C=True)
+    points = list(walk_folds(make, folds, rows.options, tables, factors, is_shared=not rows.learns_column_weights))
     walked = []
     for C, point in zip(Cs, points, strict=True):
         held_out = np.empty((len(data.y), tables[0].shape[2]))

@@ -1,4 +1,4 @@
-"""What one fit gives back."""
+"""The result of one fit."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ class Outcome:
     model: str  # the problem it solves: npsvor, svc, svr or another
     predictions: NDArray[Any] | None = None  # ranks of the test rows
     weights: NDArray[Any] | None = None
-    dual_objective: float | None = None  # f, summed over planes; None if the competitor keeps it to itself
+    dual_objective: float | None = None  # f, summed over planes; None if the competitor does not return it
     sweeps: list[int] | None = None
     note: str = ""
 

@@ -1,9 +1,9 @@
-"""Fits, how their time grows, and their memory."""
+"""Fits, with hinge and logistic loss, and their memory."""
 
 from pathlib import Path
 
 from benchmarks.common import read_lines
-from benchmarks.fit import goals, plots
+from benchmarks.fit import goals
 from benchmarks.goals import Goal
 from benchmarks.layout import describe, newest, newest_of_set, origin
 from lab.results import Line
@@ -17,23 +17,29 @@ def fit_lines() -> list[list[Line]]:
     return newest_of_set(read_lines("fit"))
 
 
-def scaling_lines() -> list[Line]:
-    return [run[-1] for run in newest(read_lines("scaling"), lambda line: (line["kind"], line["data"]["name"]))]
-
-
 def memory_lines() -> list[Line]:
-    return [run[-1] for run in newest(read_lines("memory"), lambda line: (line["data"]["name"], line["threads"], line["tol"]))]
+    return [
+        run[-1]
+        for run in newest(read_lines("memory"), lambda line: (line["data"]["name"], line["task"], line["threads"], line["tol"]))
+    ]
+
+
+def logistic_lines() -> list[list[Line]]:
+    """By data set, the newest of every competitor: mord's take too long to be measured again each time."""
+    lines = [run[-1] for run in newest(read_lines("logistic"), lambda line: (line["data"]["name"], line["competitor"]))]
+    return [
+        [line for line in lines if line["data"]["name"] == name] for name in dict.fromkeys(line["data"]["name"] for line in lines)
+    ]
 
 
 def held() -> list[Goal]:
     of_fits = [goal for run in fit_lines() for goal in goals.fit_goals(run)]
-    return of_fits + goals.thread_goals(scaling_lines()) + goals.memory_goals(memory_lines())
+    return of_fits + goals.memory_goals(memory_lines())
 
 
 def section(folder: Path) -> str:
-    pictures = plots.draw(scaling_lines(), folder / "images")
-    parts = (fit_section(fit_lines()), scaling_section(scaling_lines(), pictures, folder), memory_section(memory_lines()))
-    return "\n".join(filter(None, parts))
+    logistic = logistic_section(logistic_lines())
+    return "\n".join(filter(None, (fit_section(fit_lines()), logistic, memory_section(memory_lines()))))
 
 
 def fit_section(runs: list[list[Line]]) -> str:
@@ -43,7 +49,7 @@ def fit_section(runs: list[list[Line]]) -> str:
         rows = []
         for line in sorted(lines, key=lambda line: (line["model"], line["best"])):
             answer, is_limit = line["answer"], line["note"].startswith("given up")
-            note = line["note"] if line["counts"] or line["note"] else "answer too far off, not counted"
+            note = line["note"] if line["counts"] or line["note"] else "not counted: excess too large"
             rows.append(
                 (
                     line["competitor"],
@@ -64,23 +70,25 @@ def fit_section(runs: list[list[Line]]) -> str:
     return "\n".join(parts)
 
 
-def scaling_section(lines: list[Line], pictures: list[Path], folder: Path) -> str:
-    parts = ["## How the time grows\n\nNPSVOR, tol = 0.1 unless told otherwise.\n"] if lines else []
-    parts += [f"![Time of a fit against {path.stem.split('-')[-1]}]({path.relative_to(folder)})\n" for path in pictures]
-    for line in lines:
-        head = (line["kind"].split()[0], "seconds", "sweeps", "ns per entry and sweep", "against the first")
-        rows = [
-            (
-                f"{x:,.0f}",
-                number(best),
-                str(sweeps),
-                number(best / sweeps / entries * 1e9, 2),
-                number(best / line["best"][0], 2),
+def logistic_section(runs: list[list[Line]]) -> str:
+    if not runs:
+        return ""
+    rows = []
+    for lines in runs:
+        best = {line["competitor"]: min(line["seconds"]) for line in lines}
+        for line in lines:
+            answer, least = line["answer"], best[line["competitor"]]
+            is_limit = line["note"].startswith("given up")
+            ratio = number(least / min(best.values()), 1)
+            cells = [percent(answer.get("excess")), *(number(answer.get(key)) for key in ("accuracy", "mae", "mse"))]
+            rows.append(
+                (line["data"]["name"], line["competitor"], line["note"], ("> " if is_limit else "") + number(least), ratio, *cells)
             )
-            for x, best, sweeps, entries in zip(line["x"], line["best"], line["sweeps"], line["entries"], strict=True)
-        ]
-        parts.append(f"### {line['kind']}: {line['data']['name']}\n\n{origin(line)}.\n\n{table(head, rows, left=0)}")
-    return "\n".join(parts)
+    head = ("data", "competitor", "note", "processor seconds", "ratio", "excess", "accuracy", "MAE", "MSE")
+    return (
+        "## Logistic loss\n\nThresholds with the logistic loss at C = 1, `python -m benchmarks.fit.logistic`: one objective for "
+        f"both programs.\n{origin(runs[-1][-1])}.\n\n" + table(head, rows, left=3)
+    )
 
 
 def memory_section(lines: list[Line]) -> str:
@@ -89,10 +97,13 @@ def memory_section(lines: list[Line]) -> str:
     rows = []
     for line in lines:
         sizes = [number(line[key] / MEBIBYTE, 1) for key in ("X", "weights", "duals", "indices", "peak")]
-        rows.append((line["data"]["name"], str(line["threads"]), f"{line['tol']:g}", *sizes, number(line["ratio"], 2)))
-    head = ("data", "threads", "tol", "X", "W", "alpha", "indices", "peak beyond X", "ratio")
+        rows.append(
+            (line["data"]["name"], line["task"], str(line["threads"]), f"{line['tol']:g}", *sizes, number(line["ratio"], 2))
+        )
+    head = ("data", "task", "threads", "tol", "X", "W", "alpha", "indices", "peak beyond X", "ratio")
     return (
-        "## Memory\n\nPeak of one NPSVOR fit in a fresh process, in MiB, beyond X and all that was loaded before; the\n"
-        "ratio is to W, alpha (both padded to the SIMD width) and one copy of the column indices.\n"
-        f"{origin(lines[-1])}.\n\n" + table(head, rows)
+        "## Memory\n\nPeak memory of NPSVOR in a new process, in MiB, in addition to X and everything loaded before: of a fit,\n"
+        "of one with probabilities, which holds rows out, and of `CSearchCV` with probabilities. The ratio is to W, alpha (both\n"
+        "padded to the SIMD width) and one copy of the column indices of a plain fit.\n"
+        f"{origin(lines[-1])}.\n\n" + table(head, rows, left=2)
     )

@@ -1,4 +1,4 @@
-"""A fit that may take for ever, in a process of its own that can be ended."""
+"""A fit with a time limit, in a process of its own that can be killed."""
 
 import multiprocessing
 from collections.abc import Callable

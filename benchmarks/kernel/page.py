@@ -9,10 +9,10 @@ from lab.tables import number, percent, table
 
 INTRODUCTION = """## Kernels
 
-RBF, C = 1, the same gamma for everyone; tables are standardised. scikit-learn leaves the bias free of penalty: "free bias" is
-our solver on that very problem, the objective recomputed from the dual variables, and *excess* is how far it lies above a
-certified lower bound. Our models as they are penalise the bias, except SVOR. Rivals stop at their default tolerance, we at
-`tol=0.01`, a duality gap of 1e-4 of the objective. skordinal takes dense rows; rows of text are given to it as coordinates
+RBF kernel, C = 1, the same gamma for all programs; tables are standardised. scikit-learn does not regularise the intercept. "free
+bias" is our solver on exactly that problem; its objective is recomputed from the dual variables, and *excess* is relative to a
+certified lower bound. Our models normally regularise the intercept, except SVOR. The other programs use their default tolerance,
+rankplane `tol=0.01`, a duality gap of 1e-4 of the objective. skordinal needs dense rows; for text it gets coordinates
 with the same distances.
 """
 # Who, against which of ours, and what about it.
@@ -39,7 +39,7 @@ def section(folder: Path) -> str:
         rows = [
             (
                 line["competitor"],
-                line["note"] if line["counts"] or line["note"] else "answer too far off, not counted",
+                line["note"] if line["counts"] or line["note"] else "not counted: excess too large",
                 ("> " if line["note"].startswith("given up") else "") + number(line["best"]),
                 str(len(line["seconds"])),
                 percent(line["answer"].get("excess")),
@@ -68,7 +68,7 @@ def section(folder: Path) -> str:
         names = list(dict.fromkeys(line["data"]["name"] for line in maps))
         by_place = {(line["data"]["name"], line["competitor"]): f"{line['mae']:.3f} ({line['seconds']:.1f})" for line in maps}
         rows = [(name, *(by_place.get((name, column), "") for column in columns)) for name in names]
-        told = f"NPSVOR, C = {maps[0]['C']:g}: test MAE, and in brackets seconds of processor time of the fit. {origin(maps[0])}."
+        told = f"NPSVOR, C = {maps[0]['C']:g}: test MAE, and in parentheses the CPU seconds of the fit. {origin(maps[0])}."
         parts.append(f"### Approximate kernels\n\n{told}\n\n{table(('data', *columns), rows)}")
     return "\n".join([INTRODUCTION, table(head, ratios), *parts])
 

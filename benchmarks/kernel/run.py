@@ -35,7 +35,7 @@ def measure(data: KernelData, n_rounds: int, budget: float, limit: float) -> lis
     def run_once(name: str) -> float:
         outcomes[name] = runs[name](data)
         if name.startswith("skordinal"):
-            # It ran in a process of its own. Whoever writes to memory first after that pays for copies of its pages: nobody's time.
+            # It ran in a forked process; the first writes to shared pages afterwards copy them, which no competitor should pay for.
             for _ in range(2):
                 runs[next(iter(runs))](data)
         return outcomes[name].seconds

@@ -19,7 +19,7 @@ TABLES = ("winequality-red", "abalone_ord", "winequality-white", "kinematics")
 
 @dataclass(eq=False, kw_only=True)
 class KernelData(Data):
-    """Rows in float64, of a table or sparse, and the gamma that everyone takes."""
+    """Rows in float64, dense or sparse, and the gamma for all competitors."""
 
     gamma: float
 

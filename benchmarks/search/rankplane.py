@@ -1,8 +1,9 @@
-"""CSearchCV(NPSVOR()): folds as lanes of one solve, C walked upwards. The fit with the best C is part of it."""
+"""CSearchCV(NPSVOR(tol=0.1)): folds as lanes of one solve, C walked upwards. The fit with the best C is part of it."""
 
 from typing import Any
 
 from benchmarks.search.folds import CS, N_FOLDS, Searched, split
+from lab.competitors.rankplane import PAPER_TOL
 from lab.data import Data
 from lab.measures import measures
 from lab.timing import timed
@@ -19,7 +20,7 @@ def missing() -> str | None:
 
 
 def run(data: Data, limit: float, n_jobs: int) -> Searched:
-    search = CSearchCV(NPSVOR(ranks=range(data.n_ranks)), Cs=CS, cv=split(data), n_jobs=n_jobs)
+    search = CSearchCV(NPSVOR(tol=PAPER_TOL, ranks=range(data.n_ranks)), Cs=CS, cv=split(data), patience=None, n_jobs=n_jobs)
     seconds, _ = timed(lambda: search.fit(data.X, data.y))
     return Searched(seconds, N_FOLDS, dict(zip(CS, search.cv_results_["mean_test_score"].tolist(), strict=True)))
 
@@ -34,5 +35,5 @@ def separate_fits(data: Data, C: float, tol: float) -> float:
 
 
 def fit_seconds(data: Data, n_jobs: int, probability: bool) -> float:
-    seconds, _ = timed(lambda: NPSVOR(n_jobs=n_jobs, probability=probability).fit(data.X, data.y))
+    seconds, _ = timed(lambda: NPSVOR(tol=PAPER_TOL, n_jobs=n_jobs, probability=probability).fit(data.X, data.y))
     return seconds

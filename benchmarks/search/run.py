@@ -1,4 +1,4 @@
-"""The whole search, and the price of probabilities: ``python -m benchmarks.search.run``.
+"""The whole search, and the cost of probabilities: ``python -m benchmarks.search.run``.
 
 First the answers: the MAE of CSearchCV must be that of separate fits on the same folds. Then the times: ours in several
 rounds, the others once, within a limit of seconds each; folds beyond it are extrapolated, and marked so.

@@ -8,7 +8,7 @@ from benchmarks.vectorize.tasks import Task
 
 
 def make(task: Task, n_threads: int) -> Any:
-    if task.is_hashed or task.is_stemmed:
+    if task.is_hashed or task.is_stemmed or task.settings.get("analyzer", "word") != "word":
         return None
     return TfidfVectorizer(**task.settings)
 

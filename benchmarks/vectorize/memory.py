@@ -26,6 +26,8 @@ CASES: dict[str, dict[str, Any]] = {
     "unigrams": {"ngram_range": (1, 1)},
     "every pair": {"min_df": 1},
     "trigrams": {"ngram_range": (1, 3)},
+    "char 1-4": {"analyzer": "char", "ngram_range": (1, 4)},
+    "union": {"analyzer": {"word": (1, 2), "char_wb": (2, 5)}},
 }
 SOURCES = ("list", "column", "batches")
 

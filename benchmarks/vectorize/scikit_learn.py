@@ -1,4 +1,4 @@
-"""TfidfVectorizer, with PyStemmer in its tokenizer where the task stems, and HashingVectorizer.
+"""TfidfVectorizer, with PyStemmer in its tokenizer where the task stems, FeatureUnion of several, and HashingVectorizer.
 
 One thread: they have no more.
 """
@@ -8,6 +8,7 @@ from typing import Any
 
 import Stemmer
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, HashingVectorizer, TfidfVectorizer
+from sklearn.pipeline import FeatureUnion
 
 from benchmarks.vectorize.tasks import HASH_BITS, Task
 
@@ -29,7 +30,13 @@ def make(task: Task, n_threads: int) -> Any:
         return HashingVectorizer(n_features=2**HASH_BITS, alternate_sign=False, **task.settings)
     if task.is_stemmed:
         return TfidfVectorizer(tokenizer=StemmingTokenizer(), token_pattern=None, **task.settings)
-    return TfidfVectorizer(**task.settings)
+    settings = dict(task.settings)
+    if not isinstance(settings.get("analyzer"), dict):
+        return TfidfVectorizer(**settings)
+    # Rows of norm 1, in equal shares.
+    ranges = settings.pop("analyzer")
+    parts = [(name, TfidfVectorizer(analyzer=name, ngram_range=ngrams, **settings)) for name, ngrams in ranges.items()]
+    return FeatureUnion(parts, transformer_weights=dict.fromkeys(ranges, len(ranges) ** -0.5))
 
 
 def run(vectorizer: Any, documents: list[str], is_transform: bool) -> Any:

@@ -1,4 +1,4 @@
-"""What the competitors are asked to do. The settings are scikit-learn's names for them; each competitor translates."""
+"""The tasks for all competitors, with the parameter names of scikit-learn, which each competitor translates."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,8 @@ class Task:
 
 PAPER = {"ngram_range": (1, 2), "min_df": 3, "max_df": 0.5}
 
+UNION = {"word": (1, 2), "char_wb": (2, 5)}
+
 TASKS = {
     task.name: task
     for task in (
@@ -32,6 +34,12 @@ TASKS = {
         Task("transform paper", PAPER, is_stemmed=True, is_transform=True),
         Task("hashed bigrams", {"ngram_range": (1, 2)}, is_hashed=True),
         Task("characters", {"ngram_range": (2, 3), "analyzer": "char_wb"}),
+        Task("char 1-4", {"ngram_range": (1, 4), "analyzer": "char"}),
+        Task("char_wb 2-5", {"ngram_range": (2, 5), "analyzer": "char_wb"}),
+        Task("transform char 1-4", {"ngram_range": (1, 4), "analyzer": "char"}, is_transform=True),
+        Task("transform char_wb 2-5", {"ngram_range": (2, 5), "analyzer": "char_wb"}, is_transform=True),
+        Task("union", {"analyzer": UNION}),
+        Task("union, min_df 2", {"analyzer": UNION, "min_df": 2}),
     )
 }
 

@@ -50,5 +50,5 @@ def probabilities(lines: list[str], questions: list[str], n_ranks: int, rate: fl
         # Its own predict fails with numpy 2; this is what it calls.
         for share, label in model.f.predict(question + "\n", n_ranks, 0.0, "strict"):
             found[row, int(label.removeprefix("__label__"))] = share
-    # A text without any known word has no answer: all ranks are then equally likely.
+    # fastText returns nothing for a text without known words: all ranks are then equally likely.
     return np.where(found.sum(axis=1, keepdims=True) > 0, found, 1.0 / n_ranks)

@@ -36,7 +36,7 @@ def train(problem: Any, setting: str) -> Any:
     """Its model, with a bias penalised like a weight."""
     from liblinear.liblinearutil import train
 
-    # It orders its rows by the C library's rand(): without a seed every run gives another answer.
+    # It shuffles rows by rand() of the C library: without a seed, every run has another result.
     ctypes.CDLL(None).srand(1)
     return train(problem, f"{setting} -B 1 -q")
 

@@ -31,7 +31,7 @@ struct Plane {
     double* duals;
 };
 
-struct Price {
+struct Settings {
     double c_own, c_other, epsilon, tol;
     std::int64_t max_sweeps;
 };
@@ -93,14 +93,14 @@ Verdict be_above(double a, double z, double square, double bound, double largest
 }
 
 std::int64_t solve_plane(const Csr& X, const std::int32_t* ranks, std::int32_t rank, const std::vector<double>& squares,
-                         const Price& price, std::mt19937_64& random, const Plane& plane) {
+                         const Settings& settings, std::mt19937_64& random, const Plane& plane) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows));
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i);
     std::size_t n_active = rows.size();
     double largest = infinity, first_sum = -1;
     std::int64_t sweep = 0;
-    while (sweep < price.max_sweeps) {
+    while (sweep < settings.max_sweeps) {
         ++sweep;
         const bool is_full = n_active == rows.size();
         double sum = 0, worst = 0;
@@ -112,10 +112,10 @@ std::int64_t solve_plane(const Csr& X, const std::int32_t* ranks, std::int32_t r
             const double square = squares[static_cast<std::size_t>(row)];
             Verdict verdict;
             if (ranks[row] == rank) {
-                verdict = lie_on(a, z, square, price.c_own, price.epsilon, largest);
+                verdict = lie_on(a, z, square, settings.c_own, settings.epsilon, largest);
             } else {
                 const double side = ranks[row] > rank ? 1.0 : -1.0;
-                verdict = be_above(side * a, side * z, square, price.c_other, largest);
+                verdict = be_above(side * a, side * z, square, settings.c_other, largest);
                 verdict.target *= side;
             }
             if (verdict.shrinks) {
@@ -130,7 +130,7 @@ std::int64_t solve_plane(const Csr& X, const std::int32_t* ranks, std::int32_t r
             }
         }
         if (first_sum < 0) first_sum = sum;
-        if (sum <= price.tol * first_sum) {
+        if (sum <= settings.tol * first_sum) {
             if (is_full) break;
             n_active = rows.size();
             largest = infinity;
@@ -149,7 +149,7 @@ extern "C" void textbook_npsvor(std::int64_t n_rows, std::int64_t n_columns, con
                                 double epsilon, double tol, std::int64_t max_sweeps, std::uint64_t seed, double* weights,
                                 double* duals, std::int64_t* sweeps) {
     const Csr X{n_rows, n_columns, starts, columns, values};
-    const Price price{c_own, c_other, epsilon, tol, max_sweeps};
+    const Settings settings{c_own, c_other, epsilon, tol, max_sweeps};
     std::mt19937_64 random(seed);
     std::vector<double> squares(static_cast<std::size_t>(n_rows));
     for (std::int64_t row = 0; row < n_rows; ++row) {
@@ -159,6 +159,6 @@ extern "C" void textbook_npsvor(std::int64_t n_rows, std::int64_t n_columns, con
     }
     for (std::int32_t rank = 0; rank < n_ranks; ++rank) {
         const Plane plane{weights + rank * (n_columns + 1), duals + rank * n_rows};
-        sweeps[rank] = solve_plane(X, ranks, rank, squares, price, random, plane);
+        sweeps[rank] = solve_plane(X, ranks, rank, squares, settings, random, plane);
     }
 }

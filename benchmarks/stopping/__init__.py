@@ -1,0 +1,1 @@
+"""What the default stopping rule costs and gains, compared with the paper's tolerance."""
