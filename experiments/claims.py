@@ -11,15 +11,15 @@ import numpy as np
 
 from experiments import (
     beyond,
+    c1_and_c2,
     confusion,
     descent,
     epsilon,
     linear_models,
+    mae_by_c,
     methods,
-    price,
     small_subsets,
     training_times,
-    two_prices,
 )
 from experiments.layout import honest, ordered, plain
 from experiments.linear_models import FOUR
@@ -30,8 +30,9 @@ from experiments.summaries import Place, Sample, Samples, Tally, collect, differ
 from lab.tables import table
 
 Row = tuple[str, str, str]
-WORDS = """*Honest* splits keep all copies of a review on one side; sets without copies are split as in the paper. *Sure* counts
-the sets whose difference, paired by split, has a 95 % interval without zero. Rows in parentheses are not the paper's.
+WORDS = """*Leak-free* splits keep all copies of a review on one side; data sets without copies are split as in the paper. A
+difference is *significant* if its 95 % confidence interval, paired by split, excludes zero. Rows in parentheses are not claims of
+the paper.
 """
 
 
@@ -48,7 +49,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
 
 def verdict(found: Tally) -> str:
     if not found.n_sure and not found.n_against:
-        return "no sure difference"
+        return "no significant difference"
     if found.n_against >= found.n_sure:
         return "mixed" if found.n_against == found.n_sure else "does not hold"
     if found.n_against == 0 and found.n_for >= 0.85 * found.n_all:
@@ -71,8 +72,8 @@ def share_verdict(n_for: int, n_all: int, of: str = "sets") -> str:
 
 
 def counts(found: Tally, better: str = "lower") -> str:
-    against = f", sure of the opposite on {found.n_against}" if found.n_against else ""
-    return f"{better} on {found.n_for} of {found.n_all} sets, sure on {found.n_sure}{against}"
+    against = f", significantly the opposite on {found.n_against}" if found.n_against else ""
+    return f"{better} on {found.n_for} of {found.n_all} sets, significantly on {found.n_sure}{against}"
 
 
 def linear(notebook: Notebook, measure: str) -> Samples:
@@ -90,13 +91,13 @@ def best_of_four(notebook: Notebook) -> Iterator[Row]:
         n_paper = sum(min(row, key=row.get) == "NPSVOR" for row in paper.values())
         samples = linear(notebook, measure)
         found = {}
-        for name, choose in (("plain", plain), ("honest", honest)):
+        for name, choose in (("plain", plain), ("leak-free", honest)):
             places = [samples[place] for place in choose(samples) if all(method in samples[place] for method in FOUR)]
             found[name] = tally(difference(place["NPSVOR"], next_best(place, "NPSVOR", FOUR)) for place in places)
-        if found["honest"].n_all:
+        if found["leak-free"].n_all:
             yield (
                 f"NPSVOR beats SVC, SVR and RedSVM in {measure.upper()} (on {n_paper} of {len(paper)} sets)",
-                verdict(found["honest"]),
+                verdict(found["leak-free"]),
                 "; ".join(f"{name} splits: {counts(one, 'best')}" for name, one in found.items()),
             )
 
@@ -107,19 +108,19 @@ def next_best(place: dict[str, Sample], method: str, rivals: Iterable[str]) -> S
 
 def red_svm(notebook: Notebook) -> Iterator[Row]:
     samples = linear(notebook, "mae")
-    found = {name: versus(samples, "SVC", "RedSVM", choose=choose) for name, choose in (("plain", plain), ("honest", honest))}
-    if found["honest"].n_all:
+    found = {name: versus(samples, "SVC", "RedSVM", choose=choose) for name, choose in (("plain", plain), ("leak-free", honest))}
+    if found["leak-free"].n_all:
         words = "; ".join(f"{name} splits: SVC {counts(one)}" for name, one in found.items())
-        holds = "holds" if found["honest"].n_sure else "with copies only" if found["plain"].n_sure else "does not hold"
+        holds = "holds" if found["leak-free"].n_sure else "with copies only" if found["plain"].n_sure else "does not hold"
         yield "RedSVM is inferior even to SVC on some sets (MAE)", holds, words
 
 
 def others_in(notebook: Notebook) -> Iterator[Row]:
     found = {measure: versus(linear(notebook, measure), "SVMOP", "NPSVOR") for measure in ("mae", "mse")}
     if found["mae"].n_all:
-        holds = "SVMOP errs less in MAE" if verdict(found["mae"]).startswith("holds") else "about as good"
+        holds = "SVMOP has a lower MAE" if verdict(found["mae"]).startswith("holds") else "about as good"
         words = "; ".join(f"{measure.upper()} of SVMOP {counts(one)}" for measure, one in found.items())
-        yield "(SVMOP, which its table leaves out, against NPSVOR)", holds, words
+        yield "(SVMOP, which the paper's table leaves out, against NPSVOR)", holds, words
 
 
 def new_ranker(notebook: Notebook) -> Iterator[Row]:
@@ -153,12 +154,12 @@ def far_errors(notebook: Notebook) -> Iterator[Row]:
     example = dict(zip(matrices, shares, strict=True)).get(("mobilephone", "review"))
     words = f"most of the four on {sum(far)} of {len(far)} sets"
     if example:
-        words += "; 5 answered for 1, Mobilephone: " + ", ".join(f"{m} {found[0, -1]:.1f} %" for m, found in example.items())
-    yield "SVC takes one end of the scale for the other more often", share_verdict(sum(far), len(far)), words
+        words += "; 5 predicted for 1, Mobilephone: " + ", ".join(f"{m} {found[0, -1]:.1f} %" for m, found in example.items())
+    yield "SVC confuses the two ends of the scale more often", share_verdict(sum(far), len(far)), words
     between = [np.mean(np.diag(f["NPSVOR"])[1:-1]) > np.mean(np.diag(f["SVC"])[1:-1]) for f in shares]
     ends = [f["SVC"][0, 0] + f["SVC"][-1, -1] > f["NPSVOR"][0, 0] + f["NPSVOR"][-1, -1] for f in shares]
     both = [a and b for a, b in zip(between, ends, strict=True)]
-    words = f"NPSVOR right more often between the ends on {sum(between)} of {len(shares)} sets, SVC at the ends on {sum(ends)}"
+    words = f"right more often: NPSVOR between the ends on {sum(between)} of {len(shares)} sets, SVC at the ends on {sum(ends)}"
     yield "NPSVOR is right more often between the ends, SVC at the ends", share_verdict(sum(both), len(both)), words
 
 
@@ -170,7 +171,7 @@ def faster_descent(notebook: Notebook) -> Iterator[Row]:
         found = {target: descent.ratios(notebook, *pair, target) for target in descent.TARGETS}
         if all(found.values()):
             ratios = found[descent.TARGETS[0]]
-            holds = "holds" if min(ratios) > 1.5 else "faster, by less than half" if min(ratios) > 1 else "holds on some sets"
+            holds = "holds" if min(ratios) > 1.5 else "faster, by less than 50 %" if min(ratios) > 1 else "holds on some sets"
             numbers = "; ".join(
                 f"DCD-1 takes {min(r):.2f} to {max(r):.2f} times as long to a distance of {t:g}" for t, r in found.items()
             )
@@ -194,33 +195,35 @@ def training(notebook: Notebook) -> Iterator[Row]:
     ):
         numbers = f"in our solver on {sum(ours)} of {len(ours)} sets"
         if programs:
-            numbers += f"; among programs that train plane after plane, as the paper's, on {sum(programs)} of {len(programs)}"
+            numbers += (
+                f"; among programs that train one plane after another, as the paper's does, on {sum(programs)} of {len(programs)}"
+            )
         in_ours, elsewhere = share_verdict(sum(ours), len(ours)), share_verdict(sum(programs), max(1, len(programs)))
         yield (
             words,
-            in_ours if not programs or in_ours == elsewhere else f"{elsewhere} plane after plane; {in_ours} in lanes",
+            in_ours if not programs or in_ours == elsewhere else f"{elsewhere} for one plane after another; {in_ours} for lanes",
             numbers,
         )
 
 
-def one_price(notebook: Notebook) -> Iterator[Row]:
-    samples = collect(notebook.lines(two_prices.EXPERIMENT), "mae")
+def one_c(notebook: Notebook) -> Iterator[Row]:
+    samples = collect(notebook.lines(c1_and_c2.EXPERIMENT), "mae")
     found = versus(samples, "C1 x C2", "C1 = C2")
     if found.n_all:
         bases = [samples[place]["C1 = C2"].mean for place in honest(samples) if len(samples[place]) == 2]
         changes = [100 * mean / base for mean, base in zip(found.means, bases, strict=True)]
-        numbers = f"MAE of the grid of both {counts(found)}; {min(changes):+.1f} to {max(changes):+.1f} %"
-        yield "Tuning C1 and C2 apart gains little", "holds" if np.median(changes) > -2 else "does not hold", numbers
+        numbers = f"MAE of the grid over both {counts(found)}; {min(changes):+.1f} to {max(changes):+.1f} %"
+        yield "Tuning C1 and C2 separately gains little", "holds" if np.median(changes) > -2 else "does not hold", numbers
 
 
-def stable_in_price(notebook: Notebook) -> Iterator[Row]:
-    places = price.curves(notebook)
+def stable_in_c(notebook: Notebook) -> Iterator[Row]:
+    places = mae_by_c.curves(notebook)
     shown = [places[place] for place in honest(places)]
     if not shown:
         return
-    at = [i for i, C in enumerate(methods.CS) if price.ABOVE < C]
+    at = [i for i, C in enumerate(methods.CS) if mae_by_c.ABOVE < C]
     won = [min(FOUR, key=lambda m, i=i, b=b: b[m][i]) == "NPSVOR" for b in shown for i in at]
-    numbers = f"NPSVOR has the lowest MAE at {sum(won)} of {len(won)} pairs of a set and such a C, honest splits"
+    numbers = f"NPSVOR has the lowest MAE at {sum(won)} of {len(won)} pairs of a data set and such a C, leak-free splits"
     yield "Above C = 0.1 NPSVOR is better than the other three", share_verdict(sum(won), len(won), "pairs"), numbers
     n_stable, words = [], []
     for title, chosen in (("over all C", list(range(len(methods.CS)))), ("above 0.1", at)):
@@ -229,7 +232,7 @@ def stable_in_price(notebook: Notebook) -> Iterator[Row]:
         median = {m: 100 * (np.median([one[m] for one in spread]) - 1) for m in FOUR}
         words.append(
             f"{title}, worst over best MAE, median: {', '.join(f'{m} +{value:.0f} %' for m, value in median.items())}; "
-            f"NPSVOR's is the least on {n_stable[-1]} of {len(spread)} sets"
+            f"NPSVOR changes least on {n_stable[-1]} of {len(spread)} sets"
         )
     yield "MAE of NPSVOR changes stably with C", share_verdict(n_stable[0], len(shown)), "; ".join(words)
 
@@ -254,7 +257,7 @@ def kernels(notebook: Notebook) -> Iterator[Row]:
     if found.n_all:
         holds = "no worse" if found.n_against == 0 else "worse on some subsets"
         numbers = f"MAE of linear NPSVOR {counts(found)}; {min(found.means):+.3f} to {max(found.means):+.3f}"
-        yield "(linear NPSVOR against RBF NPSVOR on texts)", holds, numbers
+        yield "(linear NPSVOR against RBF NPSVOR on text)", holds, numbers
 
 
 def copies(notebook: Notebook) -> Iterator[Row]:
@@ -279,8 +282,8 @@ def past(notebook: Notebook) -> Iterator[Row]:
             bases = [samples[place][base].mean for place in honest(samples) if {base, method} <= samples[place].keys()]
             changes = [100 * mean / mean_base for mean, mean_base in zip(found.means, bases, strict=True)]
             numbers = f"MAE {counts(found)}; {min(changes):+.1f} to {max(changes):+.1f} % against NPSVOR as in the paper"
-            better = "better" if verdict(found).startswith("holds") else "not surely better"
-            yield f"(past the paper: {method})", better, numbers
+            better = "better" if verdict(found).startswith("holds") else "not significantly better"
+            yield f"(beyond the paper: {method})", better, numbers
 
 
 CLAIMS = (
@@ -290,9 +293,9 @@ CLAIMS = (
     new_ranker,
     accuracies,
     far_errors,
-    stable_in_price,
+    stable_in_c,
     role_of_epsilon,
-    one_price,
+    one_c,
     faster_descent,
     training,
     kernels,

@@ -19,8 +19,8 @@ from experiments.summaries import Place
 from lab.tables import number, table
 
 PLACES: tuple[Place, ...] = (("mobilephone", "plain"), ("mobilephone", "review"), ("tripadvisor", "plain"))
-WORDS = """The paper shows Mobilephone and Cameras; TripAdvisor stands in for Cameras, which we do not have. Rows are true
-ranks, each adding up to 100 %; columns are answers. Counts of all splits together.
+WORDS = """The paper shows Mobilephone and Cameras; TripAdvisor replaces Cameras, which we do not have. Rows are true
+ranks and add up to 100 %; columns are predictions. Counts are summed over all splits.
 """
 
 
@@ -64,7 +64,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
             ends = float(np.mean([shares[0, 0], shares[-1, -1]]))
             rows.append((title, method, f"1 to {n}", number(far, 1), number(ends, 1), number(middle, 1)))
     shown = drawing.save(figure, pictures, "confusion", "Confusion matrices of four methods")
-    head = ("data", "method", "ranks", "% from one end to the other", "% right, both ends", "% right, between")
+    head = ("data", "method", "ranks", "% confused between the two ends", "% correct at both ends", "% correct between the ends")
     return "\n".join(["## Confusion matrices\n", WORDS, shown, table(head, rows, left=3)])
 
 

@@ -19,14 +19,14 @@ from experiments.summaries import collect
 from lab.tables import number, table
 
 METHOD = "NPSVOR"
-WORDS = """MAE of NPSVOR on plain splits, for test rows with a copy among the training rows and for the others. *by review*:
-splits that keep copies together, so that all rows are new. *share needed*: how many test rows would have to have a copy for
-these two errors to add up to the paper's figure. TripAdvisor has no copies here; its share takes the error on copies from the
-other sets.
+WORDS = """MAE of NPSVOR on plain splits, for test rows that have a copy in the training data and for the others. *by review* are
+splits that keep copies together, so all test rows are new. *share needed* is the proportion of test rows with a copy for which
+these two errors would average to the paper's value. TripAdvisor has no copies here; its share uses the error on copies from the
+other data sets.
 """
-GAIN = """How far the MAE of linear NPSVOR falls from the small subset, a tenth of the rows, to all of them. A tenth of the rows
-seldom holds both of two copies, all rows always do. Without copies, errors fall by what more reviews teach; with them, also by
-what is known by heart.
+GAIN = """How much the MAE of linear NPSVOR decreases from the small subset, a tenth of the rows, to all rows. A tenth of the rows
+rarely contains both of two copies; all rows always do. Without copies, the error decreases because the model learns from more
+reviews; with copies, also because it has memorised some of the test reviews.
 """
 
 
@@ -112,7 +112,7 @@ def verdict(rows: list[tuple[str, ...]]) -> str:
     for _, split, _, _, change in rows:
         falls.setdefault(split, []).append(int(change.split()[0]))
     words = [f"{split} {min(found)} to {max(found)} %" for split, found in falls.items()]
-    return f"Over the sets: {'; '.join(words)}.\n"
+    return f"Range over the data sets: {'; '.join(words)}.\n"
 
 
 def fall(before: float, after: float) -> tuple[str, str, str]:

@@ -12,14 +12,14 @@ from lab.tables import table
 
 EXPERIMENT = "data_statistics"
 SETS = ("treebank_features", *TEXT_SETS, "tripadvisor_250k")
-WORDS = """Columns and entries are those of all rows with the preset `paper`: stop words dropped, Snowball stems, words and
-pairs, in at least 3 rows and at most half of them. *copies* are rows whose `review_id` an earlier row has, *same text* rows
-whose text an earlier row has.
+WORDS = """Columns (features) and entries are counted on all rows with the preset `paper`: stop words removed, Snowball stems,
+words and pairs of words that occur in at least 3 rows and at most half of them. *copies* are rows that have the `review_id` of an
+earlier row, *same text* rows that have the text of an earlier row.
 """
-WHY = """Our files of the Amazon sets and TripAdvisor are balanced samples made the same way from the same sources, not the
-authors' own: which reviews were drawn differs, and so may the share of copies. Stop words, stems and what counts as a word are
-named in the paper, not defined; columns and entries differ by what that leaves open. LargeMovie, MovieReview and Treebank are the
-same texts, and *the paper's own features* the very same matrix.
+WHY = """Our files of the Amazon data sets and TripAdvisor are balanced samples, drawn in the same way from the same sources, but
+they are not the authors' own. They contain different reviews, and perhaps a different proportion of copies. The paper mentions
+stop words, stems and words without defining them, so columns and entries differ. LargeMovie, MovieReview and Treebank are the
+same texts, and *the paper's own features* are exactly the same matrix.
 """
 
 
@@ -62,7 +62,9 @@ def section(notebook: Notebook, pictures: Path) -> str:
         return ""
     missing = [name for name in STATISTICS if name not in {PAPER_NAMES.get(line["set"]) for line in found.values()}]
     head = ("data", "", "rows", "columns", "entries", "ranks", "rows per rank", "copies", "same text")
-    absent = f"Sets of the paper that were not at hand: {', '.join(missing)}. Douban, also Chinese, stands in for DoctorQuality.\n"
+    absent = (
+        f"Data sets of the paper that were not available: {', '.join(missing)}. Douban, also Chinese, replaces DoctorQuality.\n"
+    )
     return "\n".join(["## Data\n", WORDS, table(head, rows, left=2), WHY, absent])
 
 

@@ -25,8 +25,8 @@ SLOPES = (-0.55, 0.0, 0.55)
 ODD_POINTS = ((-1.9, -0.9, 0), (-1.9, 0.9, 2))  # x, y, rank: P1 and P2 of the paper
 RANKERS = {"r_old: the nearest plane": rankers.nearest, "r_new: boundaries counted": rankers.ordered}
 LIMITS = (-2.6, 4.4, -2.6, 2.6)
-WORDS = """A toy set like the paper's: three ranks fan out from a point, and two points of ours, P1 and P2, lie beyond it, where the
-planes have changed places.
+WORDS = """A toy data set like the paper's: three ranks fan out from a point. We added two points, P1 and P2, on the other side of
+it, where the planes have the opposite order.
 """
 
 
@@ -91,10 +91,15 @@ def section(notebook: Notebook, pictures: Path) -> str:
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     shown = drawing.save(figure, pictures, "decision-regions", "Decision regions of both prediction functions on a toy set")
     rows = [(name, str(line["wrong"][name]), *(str(rank) for rank in line["odd"][name])) for name in RANKERS]
-    head = ("prediction function", f"wrong of {len(line['points'])}", "P1, rank 1, gets", "P2, rank 3, gets")
+    head = (
+        "prediction function",
+        f"errors among {len(line['points'])}",
+        "prediction for P1 (rank 1)",
+        "prediction for P2 (rank 3)",
+    )
     words = (
-        f"The two differ on {100 * line['differ']:.0f} % of the area shown, by two ranks on {100 * line['differ_by_two']:.0f} %. "
-        "Where planes cross, the nearest plane may belong to the other end of the scale.\n"
+        f"The two functions differ on {100 * line['differ']:.0f} % of the area shown, by two ranks on "
+        f"{100 * line['differ_by_two']:.0f} %. Where planes cross, the nearest plane can belong to the other end of the scale.\n"
     )
     return "\n".join(["## Decision regions of both prediction functions\n", WORDS, shown, table(head, rows), words])
 

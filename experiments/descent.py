@@ -33,13 +33,13 @@ N_ROUNDS = 3
 TOL = 1e-6
 SWEEPS = (1, 2, 3, 4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128)
 TARGETS = (1e-2, 1e-4)
-WORDS = """Training rows of the plain split, one thread, values in double; best of three runs. The optimum is a run to a
-relative violation of 1e-8. The paper shows its first four sets; TripAdvisor stands in for AmazonMp3. Its Algorithm 1 visits
-rows in turn and has no shrinking, Algorithm 2 shuffles and shrinks; here both shuffle, in one solver, and come with shrinking
-and without, so that only the variables differ. The paper: *DCD-2 is significantly faster than DCD-1*.
+WORDS = """Training data of the plain split, one thread, double precision, best of three runs. The optimum is computed to a
+relative violation of 1e-8. The paper shows its first four data sets; TripAdvisor replaces AmazonMp3. Its Algorithm 1 visits
+rows in order and has no shrinking, Algorithm 2 shuffles and shrinks. Here, both run in one solver, both shuffle, and both are shown
+with and without shrinking, so only the variables differ. The paper says: *DCD-2 is significantly faster than DCD-1*.
 """
-WHY = """What to expect from the count of variables: DCD-1 visits the rows of the plane's own rank twice, in a balanced set of
-five ranks a fifth of the rows, so its sweep should cost about 1.2 times as much, and its steps are nearly the same.
+WHY = """The number of variables suggests a ratio of about 1.2: DCD-1 visits the rows of the plane's own rank twice. In a balanced
+data set of five ranks these are a fifth of the rows, and its steps are nearly the same.
 """
 
 

@@ -18,12 +18,12 @@ EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 QUICK_EPSILONS = (0.0, 0.1, 0.5)
 N_SPLITS = 5
 PANELS = {"mae": "MAE", "mse": "MSE", "processor_seconds": "time of the search", "n_support": "support vectors"}
-WORDS = """C by five folds for every epsilon; relative to epsilon = 0, mean of the splits; Tablets stands in for Cameras. Time
-is processor time of the whole search on one thread. The paper: *with epsilon a better MSE, faster running time and a more
-sparse solution; MAE is best near 0.1*, on LargeMovie at 0.2.
+WORDS = """C is chosen by 5-fold cross-validation for every epsilon. Values are relative to epsilon = 0, mean over the splits;
+Tablets replaces Cameras. Time is the CPU time of the whole search on one thread. The paper says: *with epsilon a better MSE,
+faster running time and a more sparse solution; MAE is best near 0.1*, on LargeMovie at 0.2.
 """
-WHY = """Why sparse solutions are hardly found faster: a sweep reads every row, whether its dual is zero or not, and at this
-tolerance it ends before shrinking saves much.
+WHY = """Sparse solutions are hardly found faster, because a sweep reads every row, whether its dual is zero or not, and at this
+tolerance the solver stops before shrinking saves much.
 """
 
 

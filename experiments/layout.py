@@ -10,11 +10,11 @@ from lab.tables import number, table
 ORDER = ("treebank_features", *TEXT_SETS)
 WHY_DIFFERENT = {
     "treebank_features": "nothing: same matrix, same rows",
-    "treebank": "same texts; features, splits",
-    "moviereview": "same texts; features, splits",
-    "largemovie": "same texts; features, splits",
-    "tripadvisor": "sample of the reviews, without copies here; features",
-} | dict.fromkeys(WITH_COPIES, "sample of the reviews and its copies; features")
+    "treebank": "features and splits; same texts",
+    "moviereview": "features and splits; same texts",
+    "largemovie": "features and splits; same texts",
+    "tripadvisor": "sample of the reviews (ours has no copies), features",
+} | dict.fromkeys(WITH_COPIES, "sample of the reviews and its copies, features")
 SPLITS = {"plain": "plain", "review": "by review", "given": "the paper's"}
 
 
@@ -88,8 +88,8 @@ def against_paper(
             for m in methods
         ]
         if any(changes):
-            rows.append((place_name(place)[0], WHY_DIFFERENT.get(place[0], "sample of the reviews; features"), *changes))
-    return table(("here against the paper", "what differs", *methods), rows, left=2) if rows else ""
+            rows.append((place_name(place)[0], WHY_DIFFERENT.get(place[0], "sample of the reviews, features"), *changes))
+    return table(("difference from the paper", "what differs", *methods), rows, left=2) if rows else ""
 
 
 def ordered(samples: Samples) -> list[Place]:
@@ -125,7 +125,7 @@ def ranks_table(
     ]
     if len(of_paper) < len(complete(samples, plain(places), methods)):
         found.append(("ours, plain, the paper's sets", errors_of(samples, of_paper, methods)))
-    for title, chosen in (("ours, plain", plain(places)), ("ours, honest", honest(places))):
+    for title, chosen in (("ours, plain", plain(places)), ("ours, leak-free", honest(places))):
         found.append((title, errors_of(samples, chosen, methods)))
         if more:
             found.append((f"{title}, all {len(more)}", errors_of(samples, chosen, more)))

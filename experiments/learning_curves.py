@@ -1,4 +1,4 @@
-"""Past the paper: how error and time change with the number of training rows, up to all of 250,000 reviews.
+"""Beyond the paper: how error and time change with the number of training rows, up to all of 250,000 reviews.
 
 A fifth of the rows is for testing; training rows are the first so many of the rest, in shuffled order.
 """
@@ -24,10 +24,10 @@ OTHERS = ("NPSVOR calibrated", "Committee", "Committee, column weights", "LIBLIN
 SHOWN = (*PAPER_METHODS, *OTHERS)
 MOST_ROWS = {"multinomial logistic": 50_000}  # more would take it half an hour
 ONE_SPLIT_ABOVE = 20_000  # rows: larger samples vary less and cost more
-WORDS = """TripAdvisor in its natural, skewed distribution: 50,000 rows for testing, up to all 200,000 others for training. SVC,
-SVR, SVMOP and NPSVOR follow the paper's protocol and features, the others are those of the section above. Rivals stop where
-they would take too long. Means of three splits up to 20,000 rows, one split above. Seconds are processor time, from text to the
-answers to the test rows: for fastText, which answers row by row in Python, most of it on few rows.
+WORDS = """TripAdvisor in its natural, imbalanced distribution, with 50,000 rows for testing and up to 200,000 for training. SVC,
+SVR, SVMOP and NPSVOR follow the paper's protocol and features; the others are those of the section above. The curves of other
+programs end where they would take too long. Means over three splits up to 20,000 rows, one split above. Seconds are CPU time from
+text to the predictions for the test data. fastText predicts row by row in Python, which is most of its time on few training rows.
 """
 
 
@@ -87,7 +87,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
     mae, mse, seconds = (collect(by_size, field) for field in ("mae", "mse", "from_text"))
     shown = [method for method in SHOWN if any(method in by_method for by_method in mae.values())]
     figure, panels = drawing.grid(2, 2, 4.6, 3.6)
-    for axes, samples, words in ((panels[0], mae, "test MAE"), (panels[1], seconds, "processor seconds")):
+    for axes, samples, words in ((panels[0], mae, "test MAE"), (panels[1], seconds, "CPU seconds")):
         for index, method in enumerate(shown):
             points = sorted((size, by_method[method].mean) for (size, _), by_method in samples.items() if method in by_method)
             axes.plot(*zip(*points, strict=True), label=method, **drawing.series(index))
@@ -96,7 +96,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(lambda value, _: "")
     panels[0].set_title("Error")
-    panels[1].set(yscale="log", title="From text to answers")
+    panels[1].set(yscale="log", title="From text to predictions")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     picture = drawing.save(figure, pictures, "learning-curves", "Test MAE and time against the number of training rows")
     sizes = sorted({size for size, _ in mae})

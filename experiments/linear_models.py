@@ -19,16 +19,17 @@ from experiments.summaries import Samples, collect
 
 EXPERIMENT = "linear_models"
 SETS = ("treebank_features", *TEXT_SETS)
-WHY = """On the very same matrix no difference of features explains anything: the printed figures may come from another C, an
-earlier stop or other rows. Treebank, MovieReview and LargeMovie are the same texts, cut into words by other hands. Where we
-have another sample of the same reviews, all models err more here than in the paper: the section on copies has a likely reason.
+WHY = """With exactly the same matrix, features cannot explain a difference: the printed values may come from another C, from
+stopping earlier or from other rows. Treebank, MovieReview and LargeMovie are the same texts, tokenised differently. Where we have
+a different sample of the same reviews, all models have larger errors here than in the paper; the section on copies gives a likely
+reason.
 """
 FOUR = ("SVC", "SVR", "RedSVM", "NPSVOR")
 SHOWN = (*FOUR, "SVOR", "SVMOP")
 METHODS = (*SHOWN, "NPSVOR, r_old")
-WORDS = """C by five folds, as in the paper; mean over the splits and half the width of its 95 % interval, which allows for
-splits that share rows; the lowest mean of a row is bold, sure or not. SVOR and SVMOP are not in the paper's table of linear
-models: it says that there was no large-scale algorithm for SVOR.
+WORDS = """C is chosen by 5-fold cross-validation, as in the paper. Each cell is the mean over the splits ± half of its 95 %
+confidence interval, which accounts for rows that splits share. The lowest mean of each row is bold, significant or not. SVOR and
+SVMOP are not in the paper's table of linear models; it says that there was no large-scale algorithm for SVOR.
 """
 
 
@@ -82,7 +83,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
 def findings(mae: Samples, mse: Samples) -> str:
     """What the lines say about the paper's claims."""
     parts = []
-    for title, choose in (("plain", plain), ("honest", honest)):
+    for title, choose in (("plain", plain), ("leak-free", honest)):
         for measure, samples in (("MAE", mae), ("MSE", mse)):
             places = [p for p in choose(samples) if all(method in samples[p] for method in SHOWN)]
             if not places:
@@ -91,8 +92,8 @@ def findings(mae: Samples, mse: Samples) -> str:
             of_four = {p: min(FOUR, key=lambda method, p=p: samples[p][method].mean) for p in places}
             n_best = sum(method == "NPSVOR" for method in of_four.values())
             others = [f"{TITLES[p[0]]} ({method})" for p, method in of_four.items() if method != "NPSVOR"]
-            text = f"- {title} splits, {measure}: NPSVOR is the best of the paper's four on {n_best} of {len(places)} sets"
-            text += f"; elsewhere {join(others)}" if others else ""
+            text = f"- {title} splits, {measure}: NPSVOR is the best of the paper's four models on {n_best} of {len(places)} sets"
+            text += f"; best on the others: {join(others)}" if others else ""
             winners = [f"{TITLES[p[0]]} ({method})" for p, method in best.items() if method in ("SVOR", "SVMOP")]
-            parts.append(text + (f". With SVOR and SVMOP in, these are best on {join(winners)}." if winners else "."))
+            parts.append(text + (f". If SVOR and SVMOP are included, they are best on {join(winners)}." if winners else "."))
     return "\n".join(parts) + "\n"

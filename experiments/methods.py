@@ -47,7 +47,7 @@ def judged(data: Data, answers: NDArray[Any]) -> dict[str, Any]:
 
 def tuned(data: Data, method: str, seed: int, **search: Any) -> tuple[Any, float]:
     """The paper's search by five folds, whole groups each if there are any, and the processor seconds that it took."""
-    found = CSearchCV(make(method, data.n_ranks, seed), Cs=CS, cv=N_FOLDS, scoring="mae", n_jobs=1)
+    found = CSearchCV(make(method, data.n_ranks, seed), Cs=CS, cv=N_FOLDS, patience=None, scoring="mae", n_jobs=1)
     found.set_params(**search)
     seconds, _ = processor_timed(lambda: found.fit(data.X, data.y, groups=data.groups))
     return found, seconds

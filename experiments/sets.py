@@ -26,7 +26,7 @@ from lab.data import Data, cache_folder
 from lab.display import console
 from lab.timing import processor_timed
 from rankplane import datasets
-from rankplane.solver.folds import deal
+from rankplane.solver.folds import assign_parts
 from rankplane.text import TextVectorizer
 
 # The sets of the paper, in the order of its tables, as files are called and as it calls them.
@@ -86,7 +86,7 @@ def split_rows(
     if groups is None:
         train, test = train_test_split(every, test_size=test_share, random_state=seed, stratify=ranks)
         return train, test
-    is_test = deal(groups, ranks, np.array([1 - test_share, test_share]), seed) == 1
+    is_test = assign_parts(groups, ranks, np.array([1 - test_share, test_share]), seed) == 1
     return np.random.default_rng(seed).permutation(every[~is_test]), every[is_test]
 
 

@@ -19,9 +19,10 @@ from experiments.sets import Collection
 from experiments.summaries import LEVEL, Verdict, cliques, collect, compare, errors_of, table_of
 from lab.tables import number, table
 
-WORDS = """Methods are ranked on every data set by their mean error over the splits that all of them have. Friedman's test, as Iman
-and Davenport's F: could these ranks come from methods that do not differ? Nemenyi's test: methods whose average ranks are nearer
-than the critical difference (CD) are joined by a bar, and cannot be told apart at 95 % with so few sets.
+WORDS = """Methods are ranked on every data set by their mean error over the splits that all of them have. Friedman's test (as Iman
+and Davenport's F) asks whether such ranks could come from methods that do not differ. Nemenyi's test compares pairs: methods
+whose average ranks differ by less than the critical difference (CD) are joined by a bar, and cannot be distinguished at the 95 %
+level with so few data sets.
 """
 TOP, BAR = 1.6, 0.26  # room above the line of ranks, and for each bar below it
 Family = tuple[str, Sequence[str], NDArray[np.float64]]
@@ -34,9 +35,9 @@ def jobs(collection: Collection, notebook: Notebook) -> Iterator[Job]:
 def families(notebook: Notebook, measure: str) -> list[Family]:
     """Title, methods, errors by (set, method)."""
     paper = LINEAR_MAE if measure == "mae" else LINEAR_MSE
-    found: list[Family] = [("the paper's own figures", FOUR, table_of(paper, FOUR))]
+    found: list[Family] = [("the paper's own values", FOUR, table_of(paper, FOUR))]
     linear = collect(notebook.lines(linear_models.EXPERIMENT), measure)
-    for title, choose in (("linear models here, plain splits", plain), ("linear models here, honest splits", honest)):
+    for title, choose in (("linear models here, plain splits", plain), ("linear models here, leak-free splits", honest)):
         methods = linear_models.SHOWN
         found.append((title, methods, errors_of(linear, choose(ordered(linear)), methods)))
     past = collect(beyond.gathered(notebook), measure)
@@ -46,14 +47,14 @@ def families(notebook: Notebook, measure: str) -> list[Family]:
     everyone = (*beyond.FROM_PAPER.values(), *beyond.ALL)
     methods = [m for m in everyone if most and sum(m in past[place] for place in places) >= 0.7 * most]
     left_out = [m for m in everyone if m not in methods and any(m in past[place] for place in places)]
-    title = "past the paper, honest splits" + (f", without {join(left_out)}" if left_out else "")
+    title = "beyond the paper, leak-free splits" + (f", without {join(left_out)}" if left_out else "")
     if methods:
         found.append((title, methods, errors_of(past, places, methods)))
     return [family for family in found if len(family[2]) >= 3 and len(family[1]) >= 3]
 
 
 def section(notebook: Notebook, pictures: Path) -> str:
-    parts = ["## Are the differences real?\n", WORDS]
+    parts = ["## Are the differences significant?\n", WORDS]
     for measure in ("mae", "mse"):
         chosen = families(notebook, measure)
         verdicts = [compare(errors) for _, _, errors in chosen]
@@ -76,7 +77,14 @@ def section(notebook: Notebook, pictures: Path) -> str:
                 figure, pictures, f"critical-difference-{measure}", f"Critical differences of average ranks, {measure.upper()}"
             )
         )
-        head = (f"family, {measure.upper()}", "sets", "Friedman p", "CD", "best (average rank)", "better than, by Nemenyi")
+        head = (
+            f"family, {measure.upper()}",
+            "sets",
+            "Friedman p",
+            "CD",
+            "best (average rank)",
+            "significantly better than (Nemenyi)",
+        )
         parts.append(table(head, rows))
     return "\n".join(parts)
 

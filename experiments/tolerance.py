@@ -20,8 +20,9 @@ SETS = ("video", "tablets", "treebank", "moviereview", "largemovie", "clothing")
 METHODS = ("SVC", "RedSVM", "NPSVOR", "SVMOP")
 TIGHT = 0.01
 N_SPLITS = 3
-WORDS = """Test MAE. The models stop when the violations of a sweep add up to `tol` of those of the first. LIBLINEAR, the paper's
-SVC, stops by the largest violation, so its 0.1 is another 0.1. C by five folds at each tolerance; paired by split.
+WORDS = """Test MAE. The models stop when the violations in a sweep add up to `tol` times those of the first sweep. LIBLINEAR, the
+paper's SVC, stops by the largest violation, so its tolerance of 0.1 means something else. C is chosen by 5-fold cross-validation
+at each tolerance; differences are paired by split.
 """
 
 
@@ -61,4 +62,4 @@ def section(notebook: Notebook, pictures: Path) -> str:
     head = ("data", "split", *(words for method in METHODS for words in (f"{method}, {TIGHT:g}", f"minus {methods.TOL:g}")))
     spread = [f"{method} {min(mine):+.1f} to {max(mine):+.1f} %" for method, mine in changes.items() if mine]
     words = f"Change of test MAE from {methods.TOL:g} to {TIGHT:g}: {', '.join(spread)}.\n"
-    return "\n".join(["## What the tolerance costs\n", WORDS, table(head, rows, left=2), words])
+    return "\n".join(["## The effect of the tolerance\n", WORDS, table(head, rows, left=2), words])

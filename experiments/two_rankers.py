@@ -26,7 +26,7 @@ def section(notebook: Notebook, pictures: Path) -> str:
     ]
     if not lines:
         return ""
-    parts = ["## Two prediction functions: r_old and r_new\n", "Both on the same planes, each with a C of its own.\n"]
+    parts = ["## Two prediction functions: r_old and r_new\n", "Both use the same planes, each with its own C.\n"]
     for measure, published in (("mae", RANKERS_MAE), ("mse", RANKERS_MSE)):
         samples = collect(lines, measure)
         places = ordered(samples)
@@ -44,6 +44,6 @@ def findings(samples: Samples, measure: str) -> str:
         words = f"{TITLES[place[0]]} ({mean:+.3f}{'' if half is None else f' ± {half:.3f}'})"
         (open_ if half is None or abs(mean) <= half else better if mean < 0 else worse).append(words)
     return (
-        f"r_new minus r_old, paired by split, honest splits, {measure.upper()}: better on {join(better)}; worse on {join(worse)}; "
-        f"no difference beyond the interval on {join(open_)}.\n"
+        f"{measure.upper()} of r_new minus r_old, paired by split, leak-free splits: significantly lower on {join(better)}; "
+        f"higher on {join(worse)}; no significant difference on {join(open_)}.\n"
     )

@@ -14,8 +14,8 @@ from lab.timing import processor_timed
 
 EXPERIMENT = "price"
 ABOVE = 0.1  # where the paper claims that NPSVOR is best
-WORDS = """Trained on the training rows and judged on the test rows for every C, as in the paper; mean of the splits. The paper:
-*MAE of NPSVOR changes stably with C; for C above 0.1 it is obviously better than the other three.*
+WORDS = """Trained on the training data and tested on the test data for every C, as in the paper; mean over the splits. The paper
+says: *MAE of NPSVOR changes stably with C; for C above 0.1 it is obviously better than the other three.*
 """
 
 
@@ -74,5 +74,10 @@ def section(notebook: Notebook, pictures: Path) -> str:
         rows.append((*place_name(place), join(lost), *(f"{100 * value:.0f} %" for value in spread)))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(FOUR))
     shown = drawing.save(figure, pictures, "mae-against-c", "Test MAE against C of four methods on every set")
-    head = ("data", "split", "C above 0.1 at which another is better", *(f"{method}: worst over best" for method in FOUR))
+    head = (
+        "data",
+        "split",
+        "values of C above 0.1 where another model is better",
+        *(f"{method}: worst over best MAE" for method in FOUR),
+    )
     return "\n".join(["## MAE against C\n", WORDS, shown, table(head, rows, left=3)])
