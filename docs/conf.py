@@ -23,6 +23,7 @@ extensions = [
 ]
 templates_path = ["_templates"]
 toc_object_entries_show_parents = "hide"
+smartquotes = False  # types such as {'hinge', 'squared_hinge'} are to be copied
 
 # Headings get the anchors that code hosts give them, so that the pages work in both places.
 myst_heading_anchors = 3
@@ -60,11 +61,12 @@ html_title = "rankplane"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_domain_indices = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"
 html_theme_options = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 6,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

@@ -11,8 +11,8 @@ from sphinx.util.typing import ExtensionMetadata
 
 import rankplane
 
-# Pages that live beside docs/ on a code host are pages of the site too.
-OUTSIDE = {"../SECURITY.md": "security.md", "../ARCHITECTURE.md": "architecture.md", "../CONTRIBUTING.md": "contributing.md"}
+# Pages that are beside docs/ on a code host are pages of the site too.
+OUTSIDE = {"SECURITY.md": "security.md", "ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md"}
 
 
 class BySubject:
@@ -53,7 +53,13 @@ def methods_of_sklearn() -> dict[str, list[str]]:
 def point_inside(app: Sphinx, page: str, source: list[str]) -> None:
     """Links to files beside docs/ become links to the pages that include them."""
     for outside, inside in OUTSIDE.items():
-        source[0] = source[0].replace(f"]({outside}", f"]({inside}")
+        source[0] = source[0].replace(f"](../{outside}", f"]({inside}")
+
+
+def point_inside_included(app: Sphinx, path: Path, page: str, content: list[str]) -> None:
+    """The same for files beside docs/ that a page includes. The option ``relative-docs`` of the directive takes ``docs/`` away."""
+    for outside, inside in OUTSIDE.items():
+        content[0] = content[0].replace(f"]({outside}", f"](docs/{inside}")
 
 
 # Formulas as MathML, which browsers draw themselves: MathJax would be fetched from another host.
@@ -69,5 +75,6 @@ def visit_math_block(translator: SphinxTranslator, node: nodes.math_block) -> No
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("source-read", point_inside)
+    app.connect("include-read", point_inside_included)
     app.add_html_math_renderer("mathml", (visit_inline_math, None), (visit_math_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,8 +2,8 @@
 From a csv file to a report
 ===========================
 
-Three commands: train a model from a csv file, rank new rows, and write a page about the model. The same commands work in a
-terminal.
+Three commands train a model on a csv file, predict the ranks of new rows, and write a report about
+the model. The same commands work in a terminal.
 """
 
 import csv
@@ -20,7 +20,7 @@ from sklearn.metrics import ConfusionMatrixDisplay
 from rankplane import datasets
 
 # %%
-# The file: made-up reviews with one to five stars. A part of them is kept for later.
+# The data are made-up reviews with one to five stars. Some of them are kept for later.
 
 folder = Path(tempfile.mkdtemp())
 made = datasets.load("generated")
@@ -33,20 +33,27 @@ print((folder / "reviews.csv").read_text(encoding="utf-8")[:200])
 
 
 # %%
-# ``rankplane train`` searches C by cross-validation and measures the model on a fifth of the rows that it held out.
+# ``rankplane train`` chooses C by cross-validation and tests the model on a holdout of a fifth of
+# the rows.
 
 
 def rankplane(*arguments: str) -> None:
     """Run the command in the folder and show what it prints."""
-    done = subprocess.run([sys.executable, "-m", "rankplane", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "rankplane", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     print(done.stdout)
 
 
 rankplane("train", "reviews.csv", "--text", "review", "--target", "stars", "-o", "stars.rankplane")
 
 # %%
-# ``rankplane predict`` keeps the columns of its input and adds its own: here the predicted stars and a set of ranks that holds the
-# true one nine times out of ten.
+# ``rankplane predict`` keeps the columns of its input and adds its own: here the predicted stars,
+# and a set of ranks that contains the true one nine times out of ten.
 
 rankplane("predict", "stars.rankplane", "later.csv", "-o", "ranked.csv", "--set", "0.9")
 with open(folder / "ranked.csv", newline="", encoding="utf-8") as file:
@@ -55,26 +62,29 @@ for row in ranked[:3]:
     print({name: value for name, value in row.items() if name != "review"})
 
 true_stars = np.array([int(row["stars"]) for row in ranked])
-answers = np.array([int(row["prediction"]) for row in ranked])
+predictions = np.array([int(row["prediction"]) for row in ranked])
 figure, axis = plt.subplots(figsize=(5, 4.2), layout="constrained")
-ConfusionMatrixDisplay.from_predictions(true_stars, answers, cmap="Blues", colorbar=False, ax=axis)
+ConfusionMatrixDisplay.from_predictions(
+    true_stars, predictions, cmap="Blues", colorbar=False, ax=axis
+)
 axis.set(title="Later reviews", xlabel="predicted stars", ylabel="true stars")
 plt.show()
 
 # %%
-# ``rankplane report`` writes one page that needs no network. This is it:
+# ``rankplane report`` writes a single HTML file, which opens without a network:
 
 rankplane("report", "stars.rankplane", "later.csv", "-o", "stars.html")
 
 
 class Page:
-    """A page within the page."""
+    """The report, embedded in this page."""
 
     def __init__(self, path: Path) -> None:
         self.content = path.read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        return f'<iframe class="report" title="Report of the model" srcdoc="{html.escape(self.content)}"></iframe>'
+        content = html.escape(self.content)
+        return f'<iframe class="report" title="Report of the model" srcdoc="{content}"></iframe>'
 
 
 Page(folder / "stars.html")

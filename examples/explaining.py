@@ -2,8 +2,9 @@
 Explaining a prediction
 =======================
 
-The score of a text against the boundary between two ranks is a sum: the bias, plus what each word adds. ``explain`` shows the
-largest terms and the sum of the rest, ``top_features`` the words with the largest weights at each boundary.
+At each boundary between two neighbouring ranks, the score of a text is a sum: the intercept, plus a
+contribution of each word. ``explain`` shows the largest contributions and the sum of the rest;
+``top_features`` shows the words with the largest weights.
 """
 
 import matplotlib.pyplot as plt
@@ -25,17 +26,26 @@ explanation = model.explain(sample, names, top=4)[0]
 print(explanation)
 
 # %%
-# One boundary as a picture. All bars together are the score.
+# One boundary as a picture. The bars add up to the score.
 
 boundary = explanation.boundaries[2]
-terms = [*boundary.up, *boundary.down, ("all other words", boundary.rest), ("bias", boundary.bias)]
+terms = [
+    *boundary.up,
+    *boundary.down,
+    ("all other words", boundary.rest),
+    ("intercept", boundary.bias),
+]
 terms.sort(key=lambda term: term[1])
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
-axis.barh([name for name, _ in terms], [value for _, value in terms], color=["C0" if value > 0 else "C3" for _, value in terms])
+axis.barh(
+    [name for name, _ in terms],
+    [value for _, value in terms],
+    color=["C0" if value > 0 else "C3" for _, value in terms],
+)
 axis.axvline(0, color="grey", linewidth=1)
 axis.set(
-    xlabel=f"adds to the score ({boundary.score:+.2f} in all)",
-    title=f"Between {boundary.lower} and {boundary.upper} stars: above zero is {boundary.upper} or more",
+    xlabel=f"contribution to the score ({boundary.score:+.2f} in total)",
+    title=f"{boundary.upper} or more stars above zero, {boundary.lower} or fewer below",
 )
 plt.show()
 

@@ -2,8 +2,9 @@
 Probabilities and rank sets
 ===========================
 
-``probability=True`` calibrates a probability for every rank on held-out samples of a cross-validation. From them follow the
-answer of least expected cost, and sets of neighbouring ranks such as "3-4" that hold the true rank as often as you ask.
+``probability=True`` calibrates a probability for every rank, using the held-out samples of a
+cross-validation. The probabilities give the prediction with the lowest expected cost, and sets of
+neighbouring ranks such as "3-4" that contain the true rank as often as you ask.
 """
 
 import matplotlib.pyplot as plt
@@ -13,23 +14,28 @@ from rankplane import NPSVOR, set_in_words
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((6000, 4))
-y = 1 + np.digitize(X[:, 0] + 0.5 * X[:, 1] + 0.6 * rng.standard_normal(6000), [-1.2, -0.4, 0.4, 1.2])
+y = 1 + np.digitize(
+    X[:, 0] + 0.5 * X[:, 1] + 0.6 * rng.standard_normal(6000), [-1.2, -0.4, 0.4, 1.2]
+)
 train, test = slice(0, 2000), slice(2000, 6000)
 model = NPSVOR(probability=True, decision="mae").fit(X[train], y[train])
 
 # %%
-# Probabilities, the answer, and a set that holds the true rank nine times out of ten:
+# Probabilities, the prediction, and a set that contains the true rank nine times out of ten:
 
 probabilities = model.predict_proba(X[test])
 sets = model.predict_set(X[test], coverage=0.9)
 for row in range(4):
     words = set_in_words(sets[row : row + 1], model.classes_)[0]
-    answer = model.predict(X[test][row : row + 1])[0]
-    print(f"{probabilities[row].round(2)}  answer {answer}  set {words:4} true {y[test][row]}")
+    predicted = model.predict(X[test][row : row + 1])[0]
+    print(
+        f"{probabilities[row].round(2)}  predicted {predicted}  set {words:4} true {y[test][row]}"
+    )
 
 # %%
-# Both can be checked. On the left, samples are grouped by the probability that a rank was given: the share of them that had this
-# rank should be the same. On the right, the share of sets that hold the true rank should be what was asked for.
+# Both can be checked on test data. Left: among the cases where a rank was predicted with a
+# probability of, say, 30 %, it should be the true one in 30 %. Right: the fraction of sets that
+# contain the true rank should be the coverage that was asked for.
 
 is_rank = y[test][:, None] == model.classes_
 bins = np.digitize(probabilities, np.linspace(0, 1, 11)[1:-1])
@@ -45,10 +51,14 @@ for coverage in asked:
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 left.plot([0, 1], [0, 1], color="grey", linewidth=1)
 left.plot(said, found, "o-")
-left.set(title="Probabilities", xlabel="probability", ylabel="share that had the rank")
+left.set(title="Probabilities", xlabel="predicted probability", ylabel="observed frequency")
 right.plot([0.5, 1], [0.5, 1], color="grey", linewidth=1)
 right.plot(asked, held, "o-")
 for coverage, share, size in list(zip(asked, held, sizes, strict=True))[::4]:
-    right.annotate(f"{size:.1f} ranks", (coverage, share), xytext=(6, -14), textcoords="offset points")
-right.set(title="Rank sets", xlabel="coverage asked for", ylabel="share that holds the true rank", xlim=(0.48, 1.08))
+    right.annotate(
+        f"{size:.1f} ranks", (coverage, share), xytext=(6, -14), textcoords="offset points"
+    )
+right.set(
+    title="Rank sets", xlabel="requested coverage", ylabel="observed coverage", xlim=(0.48, 1.08)
+)
 plt.show()
