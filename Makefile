@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench paper paper-quick docs sanitize fuzz format clean
+.PHONY: help demo test lint bench paper paper-quick docs wheel sanitize fuzz format clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1	\2/p' Makefile | expand -t 20
@@ -32,8 +32,8 @@ demo: $(DONE)/package ## Train on sentences that people rated, and write build/d
 test: $(DONE)/package $(DONE)/test ## Run the test suite (PYTEST_ARGS="-k name" for a part of it)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-bench: $(DONE)/package $(DONE)/bench ## Measure fits against other programs (BENCH_ARGS for its options)
-	@$(BIN)/python -m benchmarks.fit.run $(BENCH_ARGS)
+bench: $(DONE)/package $(DONE)/bench ## Measure what is to be reached, and show it against the goals (BENCH_ARGS="--tasks threads")
+	@$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) $(BENCH_ARGS)
 
 paper: $(DONE)/package $(DONE)/paper ## Reproduce the paper, going on where the last run ended (DATA for its texts, PAPER_ARGS)
 	@$(BIN)/python -m experiments $(if $(DATA),--data $(DATA)) $(PAPER_ARGS)
@@ -60,13 +60,17 @@ lint: $(DONE)/package $(DONE)/lint ## Check style, types, layers, docstrings, an
 	  -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" -Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)")
 	@echo "C++ warnings: none"
 
+# The package itself is not needed: what is tested here is the wheel, in an environment of its own.
+wheel: $(DONE)/wheel ## Build a wheel and a source distribution into dist, and test the wheel (PYTEST_ARGS=tests for all tests)
+	@$(BIN)/python .ci/wheel.py $(PYTEST_ARGS)
+
 sanitize: $(DONE)/build ## Run the tests of the core under the address, undefined-behaviour and thread sanitizers
 	@$(call cmake_build,sanitize,-DRANKPLANE_SANITIZE=ON -DRANKPLANE_CORE_TESTS=ON)
 	@printf "address and undefined behaviour: "; build/sanitize/tests/core/core_tests
 	@$(call cmake_build,sanitize-threads,-DRANKPLANE_SANITIZE_THREADS=ON -DRANKPLANE_CORE_TESTS=ON)
 	@printf "threads: "; build/sanitize-threads/tests/core/core_tests
 
-# With Clang, where it is whole: its fuzzer hears from the core what an input reached.
+# With Clang, where it is complete: its fuzzer sees which code of the core an input reached.
 FUZZ_CXX = $(shell echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, long) { return 0; }' \
   | clang++ -fsanitize=fuzzer,address -x c++ - -o /dev/null > /dev/null 2>&1 && echo -DCMAKE_CXX_COMPILER=clang++)
 fuzz: $(DONE)/package $(DONE)/fuzz ## Run all fuzzers for FUZZ_SECONDS in all, with sanitizers (FUZZ_ARGS="--only bindings")
@@ -111,7 +115,7 @@ $(DONE)/package: $(DONE)/run $(CORE) $(wildcard src/rankplane/*/__init__.py)
 	@$(BIN)/pip install -qq --no-build-isolation --no-deps --editable .
 	@touch $@
 
-$(DONE)/run $(DONE)/test $(DONE)/lint $(DONE)/bench $(DONE)/paper $(DONE)/docs $(DONE)/fuzz: $(DONE)/%: $(DONE)/build
+$(DONE)/run $(DONE)/test $(DONE)/lint $(DONE)/bench $(DONE)/paper $(DONE)/docs $(DONE)/wheel $(DONE)/fuzz $(DONE)/spark: $(DONE)/%: $(DONE)/build
 	@echo "installing what \"$*\" needs"
 	@$(call install,$*)
 	@touch $@

@@ -9,7 +9,7 @@ from typing import Any
 import numpydoc
 from numpydoc.validate import ERROR_MSGS, validate
 
-MODULES = ("rankplane", "rankplane.metrics", "rankplane.datasets")
+MODULES = ("rankplane", "rankplane.metrics", "rankplane.datasets", "rankplane.mlflow", "rankplane.onnx")
 # Checks that are off, and why.
 OFF = {
     "GL01": "a docstring starts on the line of its quotes",
