@@ -9,6 +9,7 @@ import math
 import os
 import random
 import re
+import sys
 import threading
 
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 
 from fuzz import fuzz_readers
 from rankplane.inputs import delimited, reading
+from rankplane.inputs.jsonl import parsed_json
 from rankplane.inputs.reading import Dialect, InputError, read_all, read_batches
 
 
@@ -239,6 +241,21 @@ BAD_JSONL = {
 def test_bad_jsonl(case, tmp_path):
     content, sentence = BAD_JSONL[case]
     assert complaint(tmp_path, "t.jsonl", f'{{"a": 1}}\n\n{content}\n') == f"t.jsonl line 3: {sentence}"
+
+
+@pytest.mark.parametrize("limit", [1000, 100_000])
+def test_depth_of_json_whatever_the_recursion_limit_is(limit):
+    """Libraries raise it; what is too deep for us must not depend on that."""
+    before = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(limit)
+        for deep in ("[" * 101 + "]" * 101, "[" * 1000, '{"a":' * 1000, '["\\\\",' * 101):
+            with pytest.raises(ValueError, match="nested deeper than 100 levels"):
+                parsed_json(deep)
+        for flat in ("[" * 100 + "]" * 100, "[" + "[]," * 200 + "[]]", '"' + "[" * 200 + '"', '["\\\\\\"' + "[" * 200 + '"]'):
+            assert parsed_json(flat) == json.loads(flat)
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def test_svmlight(tmp_path):

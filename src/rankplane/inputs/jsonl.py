@@ -9,7 +9,7 @@ from typing import Any
 from rankplane.inputs.batches import MARK, Batch, InputError, Lines, wanted
 
 MAX_DEPTH = 100  # of lists and objects in a line
-DEEP = f"lists and objects are nested deeper than {MAX_DEPTH} levels"
+BRACKET = re.compile(r"[\[\]{}]")
 
 
 def without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -34,19 +34,16 @@ def record_of(line: str) -> dict[str, Any]:
 
 def parsed_json(text: str, decoder: json.JSONDecoder = DECODER) -> Any:
     """The value of a JSON text that can be written again; ``ValueError`` with what is wrong."""
+    if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(text) > MAX_DEPTH:
+        raise ValueError(f"lists and objects are nested deeper than {MAX_DEPTH} levels")
     try:
         value = decoder.decode(text)
     except KeyError as error:
         raise ValueError(error.args[0]) from None
-    except RecursionError:
-        raise ValueError(DEEP) from None
     except ValueError as error:
         if isinstance(error, json.JSONDecodeError):
             raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
         raise ValueError("a whole number has too many digits") from None
-    # Only a text of many brackets can be deep, and whoever writes it again needs the room.
-    if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(value) > MAX_DEPTH:
-        raise ValueError(DEEP)
     if SURROGATE.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -56,13 +53,17 @@ def parsed_json(text: str, decoder: json.JSONDecoder = DECODER) -> Any:
     return value
 
 
-def depth_of(value: Any) -> int:
-    """Levels of lists and objects within each other."""
-    depth, level = 0, [value]
-    while level := [item for item in level if isinstance(item, dict | list)]:
-        depth += 1
-        level = [part for item in level for part in (item.values() if isinstance(item, dict) else item)]
-    return depth
+def depth_of(text: str) -> int:
+    """Levels of lists and objects within each other, also of a text that is not JSON.
+
+    The decoder would notice too, but at a depth that follows the recursion limit of the process.
+    """
+    outside_strings = "".join(text.replace("\\\\", "").replace('\\"', "").split('"')[::2])
+    depth = deepest = 0
+    for bracket in BRACKET.findall(outside_strings):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def jsonl_batches(text: Lines, path: str, size: int, keep: Collection[str] | None) -> Iterator[Batch]:
