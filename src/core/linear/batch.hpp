@@ -44,30 +44,26 @@ template <class Rows> double largest_column_variance(const Rows& rows, double rh
     const std::size_t mean_size = std::max<std::size_t>(1, n_entries / std::max<std::size_t>(1, rows.n_rows));
     const std::size_t n_sampled = std::min({rows.n_rows, most_rows, std::max<std::size_t>(1, most_entries / mean_size)});
     Buffer<float> sums(2 * rows.n_columns);  // of a column's values, and of their squares
-    double largest = 0;
-    const double n = static_cast<double>(n_sampled);
-    for (const bool is_first : {true, false}) {
-        Random random(rows.n_rows);
-        for (std::size_t s = 0; s < n_sampled; ++s) {
-            const std::size_t first = rows.n_rows * s / n_sampled, last = rows.n_rows * (s + 1) / n_sampled;
-            const auto row = rows[first + random.below(static_cast<std::uint32_t>(last - first))];
-            double square = rho;
-            for (std::size_t q = 0; q < row.size; ++q)
-                square += static_cast<double>(row.value(q)) * static_cast<double>(row.value(q));
-            if (square <= 0) continue;
-            const double scale = 1 / std::sqrt(square);
-            for (std::size_t q = 0; q < row.size; ++q) {
-                float* const of_column = sums.data() + 2 * row.column(q);
-                const double value = static_cast<double>(row.value(q)) * scale;
-                if (is_first) {
-                    of_column[0] += static_cast<float>(value);
-                    of_column[1] += static_cast<float>(value * value);
-                } else {
-                    const double mean = static_cast<double>(of_column[0]) / n;
-                    largest = std::max(largest, static_cast<double>(of_column[1]) / n - mean * mean);
-                }
-            }
+    Random random(rows.n_rows);
+    for (std::size_t s = 0; s < n_sampled; ++s) {
+        const std::size_t first = rows.n_rows * s / n_sampled, last = rows.n_rows * (s + 1) / n_sampled;
+        const auto row = rows[first + random.below(static_cast<std::uint32_t>(last - first))];
+        double square = rho;
+        for (std::size_t q = 0; q < row.size; ++q) square += static_cast<double>(row.value(q)) * static_cast<double>(row.value(q));
+        if (square <= 0) continue;
+        const double scale = 1 / std::sqrt(square);
+        for (std::size_t q = 0; q < row.size; ++q) {
+            float* const of_column = sums.data() + 2 * row.column(q);
+            const double value = static_cast<double>(row.value(q)) * scale;
+            of_column[0] += static_cast<float>(value);
+            of_column[1] += static_cast<float>(value * value);
         }
+    }
+    const auto n = static_cast<float>(n_sampled);
+    float largest = 0;
+    for (std::size_t column = 0; column < rows.n_columns; ++column) {
+        const float mean = sums.data()[2 * column] / n;
+        largest = std::max(largest, sums.data()[2 * column + 1] / n - mean * mean);
     }
     return largest;
 }

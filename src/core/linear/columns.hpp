@@ -45,23 +45,24 @@ enum class Order { unsorted, sorted, strict };  // strict: sorted, and no column
 // The one property of X that only the core walks: a column index out of range would write outside the weights.
 template <class T, class Index> Order check_columns(const SparseRows<T, Index>& rows, std::size_t n_threads, Control& control) {
     struct Found {
-        Index smallest = 0, largest = -1;
-        bool falls = false, repeats = false;
+        Index smallest = 0, largest = -1, falls = 0, repeats = 0;  // the last two as numbers, or the loop has no vectors
     };
     std::vector<Found> found((rows.n_rows + rows_at_once - 1) / rows_at_once);
     for_rows(rows.n_rows, n_threads, control, [&](std::size_t first, std::size_t last) {
         Found here;
         for (std::size_t i = first; i < last; ++i) {
             const auto row = rows[i];
-            Index before = -1;
-            for (std::size_t q = 0; q < row.size; ++q) {
-                const Index column = row.columns[q];
-                here.smallest = column < here.smallest ? column : here.smallest;
-                here.largest = column > here.largest ? column : here.largest;
-                here.falls |= column < before;
-                here.repeats |= column == before;
-                before = column;
+            if (row.size == 0) continue;
+            Index falls = 0, repeats = 0;
+            for (std::size_t q = 1; q < row.size; ++q) {
+                falls |= static_cast<Index>(row.columns[q] < row.columns[q - 1]);
+                repeats |= static_cast<Index>(row.columns[q] == row.columns[q - 1]);
             }
+            const Index* const end = row.columns + row.size;
+            here.smallest = std::min(here.smallest, falls == 0 ? *row.columns : *std::min_element(row.columns, end));
+            here.largest = std::max(here.largest, falls == 0 ? *(end - 1) : *std::max_element(row.columns, end));
+            here.falls |= falls;
+            here.repeats |= repeats;
         }
         found[first / rows_at_once] = here;
     });
@@ -77,7 +78,7 @@ template <class T, class Index> Order check_columns(const SparseRows<T, Index>& 
         throw std::invalid_argument("The column indices of a csr matrix must lie in [0, n_columns). Got index " + index + " with " +
                                     std::to_string(rows.n_columns) + " columns.");
     }
-    return all.falls ? Order::unsorted : all.repeats ? Order::sorted : Order::strict;
+    return all.falls != 0 ? Order::unsorted : all.repeats != 0 ? Order::sorted : Order::strict;
 }
 
 // First columns of ranges that hold about equally many entries, judged by a sample of the rows. n_parts + 1 numbers.
@@ -100,18 +101,33 @@ template <class T, class Index> std::vector<std::size_t> split_columns(const Spa
     return first;
 }
 
-// How often each column of a range occurs. `on_repeat(row)` is called where a column occurs again in the same row.
+// work(i, row) for all rows, beginning at row `begin`. Threads that walk through parts of the same rows begin in different places,
+// or they would wait for each other wherever one of them gets the next page of memory from the system. Parts of rows are too short
+// for the processor to foresee the next one.
+template <class Rows, class Work> void walk_rows(const Rows& rows, std::size_t begin, Control& control, const Work& work) {
+    constexpr std::size_t ahead = 4, entries_per_line = 64 / sizeof(*rows.columns);
+    for (std::size_t k = 0, i = begin; k < rows.n_rows; ++k) {
+        if (k % rows_at_once == 0) control.check();
+        if (i + ahead < rows.n_rows) {
+            const auto next = rows[i + ahead];
+            for (std::size_t q = 0; q < next.size; q += entries_per_line) __builtin_prefetch(next.columns + q);
+        }
+        work(i, rows[i]);
+        i = i + 1 == rows.n_rows ? 0 : i + 1;
+    }
+}
+
+// How often each column of a range occurs, by a walk that begins at row `begin`. `on_repeat(row)` is called where a column occurs
+// again in the same row.
 template <class Rows, class OnRepeat>
-std::vector<std::uint32_t> count_columns(const Rows& rows, std::size_t first, std::size_t last, Control& control,
+std::vector<std::uint32_t> count_columns(const Rows& rows, std::size_t first, std::size_t last, std::size_t begin, Control& control,
                                          const OnRepeat& on_repeat) {
     // Side by side, since looking up one of them is a cache miss.
     struct Seen {
         std::uint32_t count = 0, row_after = 0;
     };
     std::vector<Seen> seen(last - first);
-    for (std::size_t i = 0; i < rows.n_rows; ++i) {
-        if (i % rows_at_once == 0) control.check();
-        const auto row = rows[i];
+    walk_rows(rows, begin, control, [&](std::size_t i, const auto& row) {
         const auto after = static_cast<std::uint32_t>(i + 1);
         for (std::size_t q = 0; q < row.size; ++q) {
             Seen& column = seen[row.column(q) - first];
@@ -119,7 +135,7 @@ std::vector<std::uint32_t> count_columns(const Rows& rows, std::size_t first, st
             column.row_after = after;
             ++column.count;
         }
-    }
+    });
     std::vector<std::uint32_t> counts(last - first);
     for (std::size_t column = 0; column < counts.size(); ++column) counts[column] = seen[column].count;
     return counts;

@@ -79,7 +79,7 @@ Plan plan_parts(const Rows& rows, std::size_t n_entries, std::size_t n_visits, s
     return plan;
 }
 
-// Rows come in order, each as often as a column of it occurs again.
+// A row comes as often as a column of it occurs again, and in between no other row.
 inline void add_once(std::vector<std::uint32_t>& rows, std::size_t row) {
     if (rows.empty() || rows.back() != row) rows.push_back(static_cast<std::uint32_t>(row));
 }
@@ -91,7 +91,7 @@ Parts<SparseRows<T, Index>> whole_parts(const SparseRows<T, Index>& rows, Order 
     whole.whole = rows;
     whole.parts = {rows};
     if (order != Order::strict) {
-        count_columns(rows, 0, rows.n_columns, control, [&](std::size_t row) { add_once(whole.repetitive, row); });
+        count_columns(rows, 0, rows.n_columns, 0, control, [&](std::size_t row) { add_once(whole.repetitive, row); });
     }
     return whole;
 }
@@ -179,17 +179,16 @@ Parts<SparseRows<T, std::int32_t>> renumbered_parts(const SparseRows<T, Index>& 
     std::vector<std::vector<std::uint32_t>> repetitive(n_parts);
     parallel_for(n_parts, n_threads, control, [&](std::size_t p) {
         const auto renumber = [&](const auto& part) {
+            const std::size_t begin = part.n_rows * p / n_parts;
             const auto counts =
-                count_columns(part, first[p], first[p + 1], control, [&](std::size_t row) { add_once(repetitive[p], row); });
+                count_columns(part, first[p], first[p + 1], begin, control, [&](std::size_t row) { add_once(repetitive[p], row); });
             const std::vector<std::int32_t> places = places_by_frequency(counts);
             const auto base = static_cast<std::int32_t>(first[p]);
             for (std::size_t i = 0; i < places.size(); ++i) found.places[first[p] + i] = base + places[i];
-            for (std::size_t i = 0; i < part.n_rows; ++i) {
-                if (i % rows_at_once == 0) control.check();
-                const auto row = part[i];
+            walk_rows(part, begin, control, [&](std::size_t, const auto& row) {
                 std::int32_t* to = found.columns.data() + (row.columns - part.columns);
                 for (std::size_t q = 0; q < row.size; ++q) to[q] = base + places[row.column(q) - first[p]];
-            }
+            });
         };
         const RowBounds from = n_parts > 1 ? begins.after(p) : begins, to = n_parts > 1 ? begins.after(p + 1) : ends;
         if (is_moved) {

@@ -372,7 +372,8 @@ template <class T, class Rows> class Solver {
             state.n_members = seat.n_members();
             state.first_visit = first_visit;
             state.first_batch = first;
-            loops.sweep(state, parts_.parts.data(), block.active.data(), ends.data() + first, std::min(chunk, n_batches - first));
+            loops.sweep(state, parts_.whole, parts_.parts.data(), block.active.data(), ends.data() + first,
+                        std::min(chunk, n_batches - first));
             first_visit = ends[std::min(first + chunk, n_batches) - 1];
             for (std::size_t l = 0; l < block.width; ++l) tally.violation_sum[l] += static_cast<double>(chunk_sum[l]);
             if (n_parts() == 1) continue;

@@ -112,8 +112,8 @@ using CertifyLoop = void (*)(const SweepState<T>&, const Rows&, std::size_t firs
 
 // The loops for one width and one instruction set.
 template <class T, class Rows> struct LaneLoops {
-    void (*sweep)(const SweepState<T>&, const Rows* parts, const std::uint32_t* visits, const std::uint32_t* ends,
-                  std::size_t n_batches);
+    void (*sweep)(const SweepState<T>&, const Rows& whole, const Rows* parts, const std::uint32_t* visits,
+                  const std::uint32_t* ends, std::size_t n_batches);
     void (*add_scores)(const T* weights, const Rows&, const std::uint32_t* picks, std::size_t n_picks, T* scores);
     CertifyLoop<T, Rows> certify;
 };

@@ -52,7 +52,7 @@ void compare_scores(const SweepState<T>& state, const Rows& rows, std::size_t pa
 // A thread waits for the others before it collects and before it steps. With a single part there is nothing to collect, and with
 // batches of one row this is the textbook's row by row.
 template <class T, std::size_t Width, class Rows>
-void sweep(const SweepState<T>& state, const Rows* parts, const std::uint32_t* visits, const std::uint32_t* ends,
+void sweep(const SweepState<T>& state, const Rows& whole, const Rows* parts, const std::uint32_t* visits, const std::uint32_t* ends,
            std::size_t n_batches) {
     using B = Block<T, Width>;
     using Pack = typename B::Pack;
@@ -139,13 +139,17 @@ void sweep(const SweepState<T>& state, const Rows* parts, const std::uint32_t* v
             violations = apart;
         }
 
-        for (std::size_t p = state.member; p < state.n_parts; p += state.n_members) {
-            const Rows& rows = parts[p];
+        const auto add_steps = [&](const Rows& rows) {
             for (std::size_t i = first; i < last; ++i) {
                 Pack step[Count];
                 for (std::size_t c = 0; c < Count; ++c) step[c] = B::load(state.steps + (i - first) * Width + c * N);
                 if (B::any_nonzero(step)) add_scaled<T, Width>(weights, rows[row_of(visits[i])], step);
             }
+        };
+        if (state.n_members == 1) add_steps(whole);  // the same sums, in fewer and longer runs
+        for (std::size_t p = state.member; p < state.n_parts; p += state.n_members) {
+            const Rows& rows = parts[p];
+            if (state.n_members > 1) add_steps(rows);
             if (state.check_every > 0 && (state.first_batch + k) % state.check_every == 0) {
                 compare_scores<T, Width>(state, rows, p, visits + first, last - first);
             }
