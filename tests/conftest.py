@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def make_curved(n_rows=90, n_columns=3, n_ranks=4, seed=0, dtype=np.float64):
     X = rng.standard_normal((n_rows, n_columns)).astype(dtype)
     hidden = np.square(X[:, 0]) - X[:, 1] + 0.2 * rng.standard_normal(n_rows)
     return X, 1 + np.searchsorted(np.quantile(hidden, np.arange(1, n_ranks) / n_ranks), hidden)
+
+
+def words(value):
+    """A parameter in the name of a test, without the addresses of functions, which differ from process to process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(value))
 
 
 @pytest.fixture(params=EVERY_MODEL, ids=lambda model: model.__name__)

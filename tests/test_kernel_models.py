@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from command import interrupted_fit
-from conftest import MODELS, make_curved
+from conftest import MODELS, make_curved, words
 from rankplane import KDLOR, NPSVOR, SVC, SVMOP, SVOR, SVR, Committee, CSearchCV, load_model, save_model
 from rankplane.cli import main
 from rankplane.solver import tables
@@ -136,7 +136,7 @@ def test_what_needs_weights_says_so(curved):
         ),
         ({"kernel": lambda a, b: np.full((len(a), len(b)), np.nan)}, "kernel must return finite numbers. Got NaN or infinity."),
     ],
-    ids=str,
+    ids=words,
 )
 def test_bad_parameters_are_refused(curved, parameters, message):
     with pytest.raises(ValueError, match=message):

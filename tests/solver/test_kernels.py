@@ -10,7 +10,7 @@ from sklearn import svm
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
 
 import reference
-from conftest import MODELS, make_curved, make_ranked
+from conftest import MODELS, make_curved, make_ranked, words
 from rankplane import KDLOR, NPSVOR, SVC, SVOR, SVR, RedSVM
 from rankplane.solver.kernels import Gram, Kernel, gamma_of
 
@@ -41,7 +41,7 @@ class FreeSVR(SVR):
         {"kernel": "poly", "coef0": 0.5},
         {"kernel": linear_kernel},
     ],
-    ids=str,
+    ids=words,
 )
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_svor_of_two_ranks_is_svc(curved, parameters, is_sparse):

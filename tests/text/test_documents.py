@@ -14,6 +14,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from conftest import words
 from rankplane.text import TextVectorizer
 from rankplane.text.packed import Texts
 
@@ -228,7 +229,7 @@ def test_wrong_documents_are_refused(X, error, message, tokenizer):
         ({"lowercase": "yes"}, ValueError, "lowercase must be True or False. Got 'yes'."),
         ({"segmenter": "thai"}, ValueError, "segmenter must be one of"),
     ],
-    ids=str,
+    ids=words,
 )
 def test_wrong_parameters_are_refused(settings, error, message):
     with pytest.raises(error, match=re.escape(message)):

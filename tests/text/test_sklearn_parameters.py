@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer, strip_tags
 from sklearn.pipeline import make_pipeline
 
+from conftest import words
 from rankplane import NPSVOR, TextVectorizer, load_model, save_model
 
 TEXTS = ["Good value, GOOD room!", "not good at all", "the room is not clean", "Müde Kellner", "clean rooms, good", ""]
@@ -64,7 +65,7 @@ def assert_same(documents, new=TEXTS, **options):
         {"vocabulary": {" ro": 1, "goo": 0}, "analyzer": "char_wb", "ngram_range": (3, 3), "sublinear_tf": True},
         {"vocabulary": ["good"], "norm": None, "dtype": np.float32},
     ],
-    ids=str,
+    ids=words,
 )
 def test_equal_scikit_learn(options):
     assert_same(TEXTS, **options)
@@ -94,7 +95,7 @@ def test_input(kind, analyzer, tmp_path):
         {"analyzer": pieces},
         {"preprocessor": backwards, "tokenizer": pieces, "token_pattern": None},
     ],
-    ids=str,
+    ids=words,
 )
 def test_functions_equal_scikit_learn(options):
     ours, theirs = pair(**options)
@@ -114,7 +115,7 @@ def test_functions_equal_scikit_learn(options):
         {"analyzer": {"word": (1, 2), "char_wb": (2, 4)}},
         {"stemmer": "english", "stop_words": ["the"], "min_token_length": 3},
     ],
-    ids=str,
+    ids=words,
 )
 def test_the_functions_say_what_the_core_does(options):
     vectorizer = TextVectorizer(**{"min_df": 1} | options)
@@ -161,7 +162,7 @@ def test_weights_may_be_set():
             r"Your stop_words may be inconsistent with your preprocessing. .* tokens \['ve', 'you'\] not in",
         ),
     ],
-    ids=str,
+    ids=words,
 )
 def test_warnings(options, sentence):
     with pytest.warns(UserWarning, match=sentence):
@@ -186,7 +187,7 @@ def test_consistent_stop_words_pass_without_a_warning():
         {"vocabulary": ["good", "not good", "room"], "ngram_range": (1, 2)},
         {"vocabulary": {"room": 1, "good": 0}, "use_idf": False},
     ],
-    ids=str,
+    ids=words,
 )
 def test_model_files(options, tmp_path):
     model = make_pipeline(TextVectorizer(preset="sklearn", **options), NPSVOR(C=1)).fit(TEXTS, [4, 2, 1, 3, 4, 3])
