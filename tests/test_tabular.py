@@ -211,9 +211,7 @@ def test_booleans_are_numbers_however_they_are_written():
 
 def test_numbers_at_the_edges():
     largest = np.finfo(float).max
-    encoder = ColumnEncoder().fit(
-        {"a": [largest, -largest, np.nan, None], "b": [2**64, "", 0, None], "c": [5e-324, 0, 0, 0]}
-    )
+    encoder = ColumnEncoder().fit({"a": [largest, -largest, np.nan, None], "b": [2**64, "", 0, None], "c": [5e-324, 0, 0, 0]})
     found = encoder.transform({"a": [largest, np.nan], "b": [2**64, None], "c": [5e-324, 0]}).toarray()
     np.testing.assert_allclose(found[:, :2], [[1, 1], [0, 0]])
     assert np.all(np.isfinite(found))
