@@ -157,7 +157,7 @@ def test_columns_of_a_table():
     y = np.digitize(np.nan_to_num(table["age"], nan=50) + 10 * (table["smoker"] == "yes"), [45, 55])
     model = make_pipeline(ColumnEncoder(), StandardScaler(with_mean=False), NPSVOR(probability=True, decision="mae")).fit(table, y)
     new = {name: values[:40].copy() for name, values in table.items()}
-    new["smoker"][:4], new["weight"][:2], new["age"][2] = "unheard of", np.nan, np.inf
+    new["smoker"][:4], new["weight"][:2], new["age"][2] = "unheard of", np.nan, np.nan
     inputs = {name: values.reshape(-1, 1).astype(object if name == "smoker" else np.float64) for name, values in new.items()}
     check_equal(model, new, inputs)
     none = {name: values[:0] for name, values in inputs.items()}

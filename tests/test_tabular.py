@@ -211,14 +211,25 @@ def test_booleans_are_numbers_however_they_are_written():
 
 def test_numbers_at_the_edges():
     largest = np.finfo(float).max
-    encoder = ColumnEncoder().fit(
-        {"a": [largest, -largest, np.nan, np.inf], "b": [2**64, 10**400, 0, None], "c": [5e-324, 0, 0, 0]}
-    )
-    found = encoder.transform({"a": [largest, -np.inf], "b": [2**64, -(10**400)], "c": [5e-324, 0]}).toarray()
+    encoder = ColumnEncoder().fit({"a": [largest, -largest, np.nan, None], "b": [2**64, "", 0, None], "c": [5e-324, 0, 0, 0]})
+    found = encoder.transform({"a": [largest, np.nan], "b": [2**64, None], "c": [5e-324, 0]}).toarray()
     np.testing.assert_allclose(found[:, :2], [[1, 1], [0, 0]])
     assert np.all(np.isfinite(found))
     same = ColumnEncoder().fit({"a": [0.1] * 3})  # whose deviation is not zero when it is computed
     np.testing.assert_allclose(same.transform({"a": [0.1, 0.3]}).toarray(), [[0], [0.2]])
+
+
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf, "inf", "1e999", 10**400, -(10**400)])
+def test_infinite_numbers_are_refused(infinite):
+    rows = {"a": [1.0, infinite, 2.0]}
+    message = f"Column 'a' must hold finite numbers. Got {repr(infinite)[:57]}"  # and no more of a long one
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ColumnEncoder().fit(rows)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ColumnEncoder().fit({"a": [1.0, 3.0]}).transform(rows)
+    with pytest.raises(ValueError, match=re.escape("Column 'a' must hold finite numbers. Got inf")):
+        ColumnEncoder().fit(pd.DataFrame({"a": [1.0, np.inf]}))
+    assert ColumnEncoder().fit({"a": ["inf", "red"]}).categories_ == {"a": ["inf", "red"]}
 
 
 def test_words_that_python_takes_for_numbers():

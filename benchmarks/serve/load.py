@@ -42,7 +42,9 @@ def as_fast_as_possible(address: str, bodies: Sequence[Any], connections: int, s
 
 
 def at_rate(address: str, body: Any, connections: int, seconds: int, requests_per_second: float) -> dict[str, float]:
-    """Milliseconds until the answer, when requests come whether or not those before them are answered."""
+    """Milliseconds until the answer, at a steady pace. A connection whose answer is late delays its own next request, so there
+    should be many of them: requests of all together then come whether or not others are answered.
+    """
     check(address, connections, seconds)
     with tempfile.TemporaryDirectory() as folder:
         data, log = Path(folder, "body.json"), Path(folder, "log")
@@ -56,8 +58,10 @@ def at_rate(address: str, body: Any, connections: int, seconds: int, requests_pe
     failed = sum(line[1] != "200" for line in lines)
     p50, p95, p99 = np.percentile(milliseconds, [50, 95, 99]).round(3).tolist()
     return {
+        "asked_per_second": requests_per_second,
         "requests_per_second": len(lines) / seconds,
         "requests": len(lines),
+        "seconds": seconds,
         "failed": failed,
         "p50": p50,
         "p95": p95,

@@ -1,14 +1,15 @@
 """Time servers: python -m benchmarks.serve.run, on an idle machine, from the root of the project. Takes about eight minutes.
 
 Two servers, with as many processes each, predict the same texts in turns: as fast as connections that wait for their answers can
-ask, and then at half of the rate that rankplane reached. Every answer is checked for its status; one answer of each server is
-checked in full before anything is timed. All traffic goes to 127.0.0.1.
+ask, and then each at half of the rate that it reached. Before anything is timed, hundreds of answers of each server are compared
+with what its model says without a server; while it is timed, the status of every answer is checked. All traffic goes to 127.0.0.1.
 """
 
 import argparse
 import os
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from lab.data import data_folder
 from rankplane import datasets
 
 N_BODIES = 500
+BATCH = 32
+N_CHECKED, N_CHECKED_ALONE = 320, 64  # answers
+ROUNDED = 2e-6  # probabilities are sent with six decimals
 
 
 def read_reviews(folder: Path | None, name: str, n_texts: int) -> tuple[list[str], list[int]]:
@@ -39,13 +43,17 @@ def bodies_of(texts: list[str], n_rows: int) -> list[dict[str, Any]]:
     return [{"texts": texts[start : start + n_rows]} for start in starts]
 
 
-def check_answer(server: servers.Server, body: dict[str, Any], known: set[int]) -> None:
-    predictions = server.ask(body)["predictions"]
-    is_right = len(predictions) == len(body["texts"]) and all(
-        prediction["rank"] in known and abs(sum(prediction["probabilities"].values()) - 1) < 1e-4 for prediction in predictions
-    )
-    if not is_right:
-        raise SystemExit(f"{server.name} gives no such answer as asked for; its time means nothing.")
+def check_answers(server: servers.Server, model: Any, texts: list[str]) -> None:
+    """The server's answers, to texts alone and in batches, are those that its model gives without a server."""
+    ranks, probabilities = model.predict(texts), model.predict_proba(texts)
+    for n_rows, n_asked in ((1, min(N_CHECKED_ALONE, len(texts))), (BATCH, len(texts))):
+        for start in range(0, n_asked, n_rows):
+            rows = slice(start, start + n_rows)
+            predictions = server.ask({"texts": texts[rows]})["predictions"]
+            found = np.array([list(prediction["probabilities"].values()) for prediction in predictions])
+            is_right = [prediction["rank"] for prediction in predictions] == ranks[rows].tolist()
+            if not is_right or np.abs(found - probabilities[rows]).max() > ROUNDED:
+                raise SystemExit(f"{server.name} does not answer as its model does; its times mean nothing.")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -57,48 +65,65 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=20_000, help="texts to train on and to send")
     parser.add_argument("--workers", type=int, default=2, help="processes of each server")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4, 16, 64])
-    parser.add_argument("--rows", type=int, nargs="+", default=[1, 32], help="texts in a request")
-    parser.add_argument("--seconds", type=int, default=8, help="of each measurement")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1, BATCH], help="texts in a request")
+    parser.add_argument("--seconds", type=int, default=6, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--no-save", action="store_true", help="do not append to the results")
     options = parser.parse_args(arguments)
     if reason := servers.missing() or load.missing():
         raise SystemExit(f"benchmarks.serve: {reason}.")
-    texts, ranks = read_reviews(data_folder(options.data), options.set, options.texts)
+    folder = data_folder(options.data)
+    texts, ranks = read_reviews(folder, options.set, options.texts)
     log = Log("serve", not options.no_save)
+    about = {"data": "generated" if folder is None else options.set, "texts": len(texts), "workers": options.workers}
+
+    def keep(server: servers.Server, found: dict[str, float], **setting: Any) -> None:
+        log.write(server=server.name, load=os.getloadavg()[0], **about, **setting, **found)
+        shown = ", ".join(f"{key} {value}" for key, value in setting.items())
+        times = " ".join(f"{key} {found[key]:.2f}" for key in ("p50", "p95", "p99"))
+        print(
+            f"{server.name:26} {shown:44} {found['requests_per_second']:7.0f} /s  {times} ms  "
+            f"{found['processor_us']:6.0f} us of processors  {found['failed']:.0f} failed",
+            flush=True,
+        )
+
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-        running = [
-            stack.enter_context(serve(train(texts, ranks, Path(name)), options.workers))
-            for train, serve in servers.CONTESTANTS.values()
-        ]
-        for server in running:
-            check_answer(server, {"texts": texts[:3]}, set(ranks))
-            load.as_fast_as_possible(server.address, bodies_of(texts, 1), 4, 2)  # warm-up
+        running = []
+        for contestant in servers.CONTESTANTS:
+            path = contestant.train(texts, ranks, Path(name))
+            running.append(stack.enter_context(contestant.serve(path, options.workers)))
+            check_answers(running[-1], contestant.load(path), texts[:N_CHECKED])
+            print(f"{running[-1].name}: answers checked", flush=True)
+            load.as_fast_as_possible(running[-1].address, bodies_of(texts, 1), 4, 2)  # warm-up
 
-        def keep(server: servers.Server, found: dict[str, float], **setting: Any) -> None:
-            log.write(server=server.name, texts=len(texts), workers=options.workers, load=os.getloadavg()[0], **setting, **found)
-            shown = ", ".join(f"{key} {value}" for key, value in setting.items())
-            times = " ".join(f"{key} {found[key]:.2f}" for key in ("p50", "p95", "p99"))
-            print(
-                f"{server.name:26} {shown:44} {found['requests_per_second']:9.0f} /s  {times} ms  {found['failed']:.0f} failed",
-                flush=True,
-            )
-
-        most = 0.0
+        most = dict.fromkeys(running, 0.0)
         for n_rows in options.rows:
             bodies = bodies_of(texts, n_rows)
             for connections in options.connections:
                 for number in range(options.rounds):
                     for server in running:
-                        found = load.as_fast_as_possible(server.address, bodies, connections, options.seconds)
+                        with timed(server) as found:
+                            found |= load.as_fast_as_possible(server.address, bodies, connections, options.seconds)
                         keep(server, found, kind="throughput", rows=n_rows, connections=connections, round=number)
-                        if server is running[0] and n_rows == 1:
-                            most = max(most, found["requests_per_second"])
-        if most:
-            connections = min(16, max(options.connections))
-            for number in range(options.rounds):
-                found = load.at_rate(running[0].address, {"texts": [texts[0][:300]]}, connections, options.seconds, most / 2)
-                keep(running[0], found, kind="half load", rows=1, connections=connections, round=number)
+                        if n_rows == 1:
+                            most[server] = max(most[server], found["requests_per_second"])
+        connections = max(options.connections)
+        typical = {"texts": [sorted(texts, key=len)[len(texts) // 2]]}
+        for number in range(options.rounds):
+            for server in running:
+                if rate := most[server] / 2:
+                    with timed(server) as found:
+                        found |= load.at_rate(server.address, typical, connections, options.seconds, rate)
+                    keep(server, found, kind="half load", rows=1, connections=connections, round=number)
+
+
+@contextmanager
+def timed(server: servers.Server) -> Iterator[dict[str, float]]:
+    """A result, which gets the microseconds that all processors took for a request."""
+    start = server.processor_seconds()
+    found: dict[str, float] = {}
+    yield found
+    found["processor_us"] = 1e6 * (server.processor_seconds() - start) / max(1, found["requests"])
 
 
 if __name__ == "__main__":

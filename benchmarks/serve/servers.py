@@ -1,4 +1,4 @@
-"""The servers that are compared, each with a model of the same texts: trained, started on a free port, and ended."""
+"""The servers that are compared, each with a model of the same texts: trained, started on a free port, asked, and ended."""
 
 import importlib.util
 import json
@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from typing import Any
 from lab import ROOT
 
 HOST = "127.0.0.1"
-START_SECONDS = 60
+START_SECONDS = 180
+OURS, THEIRS = "rankplane serve", "FastAPI and scikit-learn"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,20 @@ class Server:
         request = urllib.request.Request(self.address, data, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=30) as response:
             return json.load(response)
+
+    def processor_seconds(self) -> float:
+        """What all its processes have taken since they were started."""
+        ticks = 0
+        for pid in processes_of(self.pid):
+            # The name of the program, in brackets, may contain spaces.
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def processes_of(pid: int) -> list[int]:
+    """A process and its children."""
+    return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
 
 def missing() -> str | None:
@@ -99,7 +114,7 @@ def started(name: str, command: list[str], port: int, environment: dict[str, str
 def rankplane_server(model: Path, workers: int, *options: str) -> Iterator[Server]:
     port = free_port()
     command = [sys.executable, "-m", "rankplane", "serve", str(model), "--port", str(port), "--workers", str(workers), *options]
-    with started("rankplane serve", command, port) as server:
+    with started(OURS, command, port) as server:
         yield server
 
 
@@ -108,11 +123,32 @@ def fastapi_server(model: Path, workers: int) -> Iterator[Server]:
     port = free_port()
     command = [sys.executable, "-m", "uvicorn", "benchmarks.serve.simple_fastapi:app", "--log-level", "warning", "--no-access-log"]
     command += ["--host", HOST, "--port", str(port), "--workers", str(workers)]
-    with started("FastAPI and scikit-learn", command, port, {"BENCHMARK_MODEL": str(model)}) as server:
+    with started(THEIRS, command, port, {"BENCHMARK_MODEL": str(model)}) as server:
         yield server
 
 
-CONTESTANTS: dict[str, tuple[Callable[..., Path], Callable[..., Any]]] = {
-    "rankplane serve": (train_rankplane, rankplane_server),
-    "FastAPI and scikit-learn": (train_scikit_learn, fastapi_server),
-}
+def load_rankplane(path: Path) -> Any:
+    from rankplane import load_model
+
+    return load_model(path)
+
+
+def load_scikit_learn(path: Path) -> Any:
+    import joblib
+
+    return joblib.load(path)
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """How a server gets its model, how it is started, and the same model without a server."""
+
+    train: Callable[[Sequence[str], Sequence[int], Path], Path]
+    serve: Callable[[Path, int], AbstractContextManager[Server]]
+    load: Callable[[Path], Any]
+
+
+CONTESTANTS = (
+    Contestant(train_rankplane, rankplane_server, load_rankplane),
+    Contestant(train_scikit_learn, fastapi_server, load_scikit_learn),
+)

@@ -21,11 +21,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common import Log
 from benchmarks.serve import servers
 from benchmarks.serve.run import read_reviews
 from lab.data import data_folder
 
 N_TEXTS = 200  # that are sent
+KINDS = {"one": 70, "batch": 10, "why": 2, "bad": 15, "half": 3}  # of requests, in per cent
 TAKEN_SECONDS = 60  # for a replaced model to answer
 ALLOWED_GROWTH = 0.05, 10e6  # of the memory: a share, and bytes
 BAD: list[tuple[bytes, int]] = [
@@ -56,7 +58,7 @@ class Soak:
         rng = random.Random(seed)
         connection = http.client.HTTPConnection(servers.HOST, self.server.port, timeout=30)
         while not self.is_over:
-            kind = rng.choices(["one", "batch", "why", "bad", "half"], [70, 10, 2, 15, 3])[0]
+            kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
             try:
                 found = self.half(rng) if kind == "half" else self.exchange(connection, rng, kind)
             except (OSError, http.client.HTTPException) as error:
@@ -114,10 +116,8 @@ class Soak:
 
 def memory_of(pid: int) -> int:
     """Bytes that a process and its children take, shared ones counted once."""
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        pids = [pid, *map(int, file.read().split())]
     total = 0
-    for one in pids:
+    for one in servers.processes_of(pid):
         try:
             with open(f"/proc/{one}/smaps_rollup") as file:
                 total += sum(1024 * int(line.split()[1]) for line in file if line.startswith("Pss:"))
@@ -149,6 +149,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--every", type=float, default=20.0, help="seconds between replacements of the model")
     parser.add_argument("--clients", type=int, default=8, help="at most 64")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--no-save", action="store_true", help="do not append to the results")
     options = parser.parse_args(arguments)
     if not (0 < options.seconds <= 3600 and 0 < options.clients <= 64):
         raise SystemExit("benchmarks.serve: --seconds is at most 3600, and --clients at most 64.")
@@ -158,6 +159,7 @@ def main(arguments: list[str] | None = None) -> None:
     texts, ranks = read_reviews(data_folder(options.data), options.set, 20_000)
     sent = [text[:2000] for text in texts[:N_TEXTS]]
     half = len(texts) // 2
+    log = Log("serve", not options.no_save)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         models = [
@@ -186,13 +188,25 @@ def main(arguments: list[str] | None = None) -> None:
                     flush=True,
                 )
             soak.wait_for(versions[n_swaps % 2])
-            soak.is_over = True
+            soak.is_over, seconds = True, time.monotonic() - start
             for thread in threads:
                 thread.join()
     shown = ", ".join(f"{count:,} {kind}" for kind, count in sorted(soak.counts.items()))
     growth, (share, n_bytes) = grown(samples), ALLOWED_GROWTH
     has_grown = growth > share * samples[0] + n_bytes
     print(f"{shown}; {n_swaps} replacements; memory {'+' if growth >= 0 else ''}{growth / 1e6:.1f} MB")
+    log.write(
+        kind="soak",
+        server=server.name,
+        seconds=round(seconds),
+        clients=options.clients,
+        workers=options.workers,
+        replacements=n_swaps,
+        requests={kind: soak.counts[kind] for kind in KINDS},
+        faults=len(soak.faults),
+        memory_mb=[round(sample / 1e6, 1) for sample in samples],
+        grown_mb=round(growth / 1e6, 1),
+    )
     for fault in soak.faults[:20]:
         print(fault)
     if soak.faults or has_grown:

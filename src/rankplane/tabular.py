@@ -188,6 +188,14 @@ def as_numbers(values: NDArray[np.float64] | list[Any]) -> NDArray[np.float64]:
     return numbers
 
 
+def check_finite(name: str, numbers: NDArray[np.float64], values: Any) -> None:
+    """Refuse infinite numbers, and numbers such as 1e999, which are too large to be told from them."""
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        row = int(infinite[0])
+        raise CellError(f"Column {name!r} must hold finite numbers. Got {shortened(values[row])}.", row)
+
+
 def check_words(name: str, values: Iterable[Any]) -> None:
     """Refuse values that categories cannot be made of."""
     if set(map(type, values)) <= {str, float, int, bool, type(None)}:
@@ -198,7 +206,7 @@ def check_words(name: str, values: Iterable[Any]) -> None:
 
 
 def shortened(value: Any) -> str:
-    shown = repr(value)
+    shown = repr(value.item() if isinstance(value, np.generic) else value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
@@ -245,9 +253,9 @@ TABLE = Entry(
 class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode the columns of a table as a sparse matrix.
 
-    Numeric columns are scaled to zero mean and unit variance; missing and infinite values are replaced by the mean, true counts
-    as 1 and false as 0. All other columns are one-hot encoded; unknown and missing categories are encoded as zeros. Columns of
-    lists, objects or dates are refused.
+    Numeric columns are scaled to zero mean and unit variance; missing values are replaced by the mean, true counts as 1 and false
+    as 0. All other columns are one-hot encoded; unknown and missing categories are encoded as zeros. Infinite numbers, and columns
+    of lists, objects or dates, are refused.
 
     Parameters
     ----------
@@ -331,11 +339,13 @@ class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore
         for name, values in found.items():
             try:
                 numbers = as_numbers(values)
-                middles.append(median_and_spread(numbers) if self.skewed else (0.0, np.inf))
-                moments.append(mean_and_deviation(with_logarithm(numbers, *middles[-1])))
             except CellError:
                 check_words(name, values)
                 self.categories_[name] = sorted({str(value) for value in values if not is_missing(value)})
+                continue
+            check_finite(name, numbers, values)
+            middles.append(median_and_spread(numbers) if self.skewed else (0.0, np.inf))
+            moments.append(mean_and_deviation(with_logarithm(numbers, *middles[-1])))
         self.means_, self.deviations_ = np.array(moments).reshape(-1, 2).T.copy()
         self.medians_, self.spreads_ = np.array(middles).reshape(-1, 2).T.copy()
         return self
@@ -381,6 +391,7 @@ class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore
         except CellError as error:
             shown = shortened(values[error.row])
             raise CellError(f"Column {name!r} must hold numbers, as it did in training. Got {shown}.", error.row) from None
+        check_finite(name, numbers, values)
         mean, deviation = self.means_[number], self.deviations_[number]
         numbers = with_logarithm(numbers, self.medians_[number], self.spreads_[number])
         with np.errstate(over="ignore", invalid="ignore"):

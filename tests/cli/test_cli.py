@@ -328,6 +328,18 @@ def test_a_cell_that_does_not_fit_is_named_by_its_line(tmp_path, capsys):
         assert "b.csv line 3: Column 'age' must hold numbers, as it did in training. Got 'old'." in capsys.readouterr().err
 
 
+def test_an_infinite_number_is_named_by_its_line(tmp_path, capsys):
+    rows = [{"age": 20 + n, "grade": 1 + n // 20} for n in range(60)]
+    train = ["--target", "grade", "-o", str(tmp_path / "m")]
+    assert main(["train", write_csv(tmp_path / "a.csv", rows), *train]) == 0
+    capsys.readouterr()
+    rows[1]["age"], rows[0]["grade"] = "1e999", ""
+    bad = write_csv(tmp_path / "b.csv", rows)
+    for command in (["train", bad, *train], ["predict", str(tmp_path / "m"), bad]):
+        assert main(command) == 2
+        assert "b.csv line 3: Column 'age' must hold finite numbers. Got '1e999'." in capsys.readouterr().err
+
+
 def test_the_ranks_are_no_feature(reviews, tmp_path, capsys):
     for option in ("--text", "--group"):
         arguments = ["train", reviews, "--target", "stars", "--text", "review", option, "stars", "-o", str(tmp_path / "m")]

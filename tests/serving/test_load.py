@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import common
 from benchmarks.serve import load, page, run, servers, soak
-from rankplane import datasets
+from rankplane import datasets, load_model
 from server import serving
 
 TEXTS = datasets.load("generated")
@@ -53,7 +53,7 @@ def test_answers_are_counted_and_failures_too(stars):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells about memory in /proc")
 def test_a_short_soak(capsys):
-    soak.main(["--seconds", "5", "--every", "2", "--clients", "3", "--workers", "1"])
+    soak.main(["--seconds", "5", "--every", "2", "--clients", "3", "--workers", "1", "--no-save"])
     last = capsys.readouterr().out.splitlines()[-1]
     assert " one" in last
     assert "faults" not in last
@@ -96,21 +96,54 @@ def test_a_soak_finds_what_is_wrong(monkeypatch):
 
 
 def test_the_section_of_the_page(tmp_path, monkeypatch):
-    assert page.section(tmp_path) == ""
     monkeypatch.setattr(common, "RESULTS", tmp_path)
-    times = {"p50": 1.0, "p95": 2.0, "p99": 4.0, "failed": 0, "seconds": 10.0}
+    assert page.section(tmp_path) == ""
+    assert page.held() == []
+    times = {"p50": 1.0, "p95": 2.0, "p99": 4.0, "failed": 0, "seconds": 10.0, "processor_us": 150.0}
+    about = {"data": "generated", "texts": 100, "workers": 2}
     log = common.Log("serve")
-    for server, rate in ((page.OURS, 6000.0), (page.THEIRS, 1000.0)):
+    for server, rate in ((servers.OURS, 6000.0), (servers.THEIRS, 1000.0)):
         for number in range(3):
-            setting = {"kind": "throughput", "rows": 1, "connections": 16, "round": number, "texts": 100, "workers": 2}
-            log.write(server=server, requests_per_second=rate + number, **setting, **times)
-    log.write(
-        server=page.OURS, kind="half load", rows=1, connections=16, round=0, texts=100, workers=2, requests_per_second=3e3, **times
-    )
+            setting = {"kind": "throughput", "rows": 1, "connections": 16, "round": number}
+            log.write(server=server, requests_per_second=rate + number, **setting, **about, **times)
+        setting = {"kind": "half load", "rows": 1, "connections": 64, "round": 0}
+        log.write(server=server, requests_per_second=rate / 2, **setting, **about, **times)
     section = page.section(tmp_path)
-    assert "| rankplane serve" in section
     assert "6001" in section
-    assert [(goal.ratio > 5.9, goal.verdict) for goal in page.held()] == [(True, "yes (at least 5)"), (False, "yes (at most 1)")]
+    assert section.count(", half load ") == 2
+    assert "mixed requests" not in section
+    assert [(goal.ratio, goal.verdict) for goal in page.held()] == [
+        (pytest.approx(6001 / 1001), "yes (at least 5)"),
+        (0.4, "yes (at most 1)"),
+    ]
+    sent = dict.fromkeys(soak.KINDS, 1200)
+    facts = {"seconds": 600, "replacements": 30, "clients": 8, "workers": 2, "faults": 0, "grown_mb": -3.6}
+    common.Log("serve").write(server=servers.OURS, kind="soak", requests=sent, memory_mb=[200.0], **facts)
+    section = page.section(tmp_path)
+    assert "6001" in section
+    assert "10 minutes of mixed requests" in section
+    assert "every 20\nseconds" in section
+    assert "No requests were lost" in section
+    assert set(page.SENT) == set(soak.KINDS)
+
+
+def test_answers_are_compared_before_they_are_timed(stars):
+    model = load_model(stars)
+    texts = ["great", "awful", "the phone"]
+
+    class Answering:
+        name, off = "a server", 0.0
+
+        def ask(self, body):
+            shares = model.predict_proba(body["texts"]) + self.off
+            ranks = model.predict(body["texts"]).tolist()
+            return {"predictions": [{"rank": r, "probabilities": dict(enumerate(p))} for r, p in zip(ranks, shares, strict=True)]}
+
+    server = Answering()
+    run.check_answers(server, model, texts)
+    server.off = 1e-4
+    with pytest.raises(SystemExit, match="a server does not answer as its model does"):
+        run.check_answers(server, model, texts)
 
 
 @pytest.mark.skipif(
@@ -122,8 +155,7 @@ def test_both_servers_are_measured(tmp_path, monkeypatch, capsys):
     run.main(["--seconds", "1", "--rounds", "1", "--connections", "2", "--rows", "1", "--workers", "1"])
     lines = common.read_lines("serve")
     assert [(line["server"], line["kind"], line["failed"]) for line in lines] == [
-        (page.OURS, "throughput", 0),
-        (page.THEIRS, "throughput", 0),
-        (page.OURS, "half load", 0),
+        (server, kind, 0) for kind in ("throughput", "half load") for server in (servers.OURS, servers.THEIRS)
     ]
+    assert all(line["processor_us"] > 0 for line in lines)
     assert "## Serving" in page.section(tmp_path)

@@ -253,5 +253,7 @@ def test_the_reference(tab, server):
     for width, scheme in ((1200, "light"), (390, "dark")):
         tab.open(f"{server.url}docs", width, scheme)
         assert tab.ask("document.documentElement.scrollWidth") == width
+        # Nor is a part of a table out of sight.
+        assert tab.ask("[...document.querySelectorAll('.wide')].every(box => box.scrollWidth <= box.clientWidth)")
         assert tab.ask("getComputedStyle(document.body).backgroundColor") == PAPER[scheme]
         assert tab.ask(FAINT_TEXTS) == []

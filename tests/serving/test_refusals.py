@@ -107,6 +107,9 @@ def test_a_large_body_is_read_to_be_refused(server):
     [
         (b"hello\r\n\r\n", 400, "The request is not valid HTTP."),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000, 431, "The head of a request must have at most 65,536 bytes."),
+        # Also if all of it, or its end, is there at once.
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000 + b"\r\n\r\n", 431, "The head of a request must have at most 65,536 bytes."),
+        (b"GET /" + b"x" * 66_000 + b" HTTP/1.1\r\n\r\n", 431, "The head of a request must have at most 65,536 bytes."),
         (b"POST /predict HTTP/1.1\r\nContent-Length: nine\r\n\r\n", 400, "The request is not valid HTTP."),
     ],
 )

@@ -15,7 +15,7 @@ from rankplane.inputs.batches import Batch, InputError
 from rankplane.inputs.reading import LABEL, packed, widened
 from rankplane.options import named
 from rankplane.spreading import DATE, spread_of
-from rankplane.tabular import BOOLEANS, as_number, is_missing, is_number, unfit
+from rankplane.tabular import BOOLEANS, CellError, as_number, as_numbers, check_finite, is_missing, is_number, unfit
 from rankplane.text.packed import Texts
 
 FEW_VALUES = 20  # that a small table may hold and still be of ranks or categories
@@ -201,6 +201,19 @@ def check_plain(batch: Batch, source: str, name: str, purpose: str, allowed: Col
             raise InputError(f'{where}: column "{name}" holds {kind}, which are no {purpose}. Got {shown}.')
 
 
+def check_numbers(batch: Batch, source: str, name: str, rows: NDArray[np.intp]) -> None:
+    """Refuse infinite numbers among these rows of a column of numbers."""
+    values = take(batch.column(name, source), rows)
+    try:
+        numbers = as_numbers(values)
+    except CellError:  # words
+        return
+    try:
+        check_finite(name, numbers, values)
+    except CellError as error:
+        raise InputError(f"{batch.where(int(rows[error.row]), source)}: {error}") from None
+
+
 def texts_of(batch: Batch, source: str, name: str) -> Sequence[str]:
     check_plain(batch, source, name, "texts", allowed=())
     values = batch.column(name, source)
@@ -292,6 +305,8 @@ def prepare(batch: Batch, source: str, inputs: Inputs) -> Rows:
     if inputs.kind != "svmlight":
         used = [*inputs.text, *inputs.columns]
         notes["missing_values"] = {name: sum(map(is_missing, take(batch.column(name, source), present))) for name in used}
+        for name in inputs.columns:
+            check_numbers(batch, source, name, present)
     if inputs.kind == "table" and not inputs.are_named:
         others = batch.columns.keys() - {*used, inputs.target, inputs.group}
         left_out = {name: values for name, values in batch.columns.items() if name in others}

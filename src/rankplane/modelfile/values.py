@@ -5,6 +5,7 @@ strings.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,14 +17,15 @@ from sklearn.base import BaseEstimator
 from rankplane.modelfile.container import STORED_TYPES
 
 
-class ValueWriter:
+class ValueWriter(ABC):
     """Turns values into JSON, and collects their arrays."""
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
 
+    @abstractmethod
     def node(self, model: Any) -> dict[str, Any]:
-        raise NotImplementedError
+        """The tree of an estimator."""
 
     def array(self, values: NDArray[Any]) -> dict[str, Any]:
         values = np.ascontiguousarray(values).reshape(values.shape)
@@ -75,14 +77,15 @@ class ValueWriter:
         return {"objects": [self.value(name, item) for item in items], "shape": list(values.shape)}
 
 
-class ValueReader:
+class ValueReader(ABC):
     """Turns JSON and arrays into values."""
 
     def __init__(self, arrays: list[NDArray[Any]]) -> None:
         self.arrays: list[NDArray[Any] | None] = list(arrays)
 
+    @abstractmethod
     def node(self, stored: Any) -> Any:
-        raise NotImplementedError
+        """The estimator of a tree."""
 
     def array(self, stored: Any) -> NDArray[Any]:
         """An array, to be used once only: otherwise a small file could need any amount of memory by repeating a large one."""

@@ -163,7 +163,7 @@ class Service:
 
     async def ready(self, request: Request) -> Response:
         if self.is_ending:
-            raise RequestError(503, "The server is about to end.")
+            raise RequestError(503, "The server is about to end.", LATER)
         return answer({"status": "ready"})
 
     async def metrics(self, request: Request) -> Response:

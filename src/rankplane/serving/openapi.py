@@ -50,7 +50,7 @@ WHEN = {
     "408": "The request did not arrive in time.",
     "413": "The body, a text, or the number of rows is too large.",
     "415": f"The body is not {JSON}.",
-    "503": "There is too much to do, or it took too long; Retry-After says when to try again.",
+    "503": "The server has too much to do, took too long, or is about to end. Retry-After says when to try again.",
 }
 
 

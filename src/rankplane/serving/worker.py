@@ -96,7 +96,7 @@ class Connection(HttpToolsProtocol):
     is_ending: ClassVar[bool] = False
     head_timer: asyncio.TimerHandle | None = None
     is_in_head = False
-    n_head = 0
+    n_head = n_chunk = 0  # bytes of the head so far, and of what has just arrived
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -114,11 +114,15 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self.n_chunk = len(data)
         super().data_received(data)
         if self.is_in_head:
             self.n_head += len(data)
             if self.n_head > MAX_HEAD:
-                self.refuse(431, "Request Header Fields Too Large", f"The head of a request must have at most {MAX_HEAD:,} bytes.")
+                self.refuse_head()
+
+    def refuse_head(self) -> None:
+        self.refuse(431, "Request Header Fields Too Large", f"The head of a request must have at most {MAX_HEAD:,} bytes.")
 
     def on_message_begin(self) -> None:
         self.is_in_head, self.n_head = True, 0
@@ -128,11 +132,17 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self.is_in_head = False
         self.forget_timer()
+        if self.n_head + self.n_chunk > MAX_HEAD and self.head_bytes() > MAX_HEAD:  # it arrived at once, or its end did
+            self.refuse_head()
+            raise httptools.HttpParserError("the head is too large")
         if self.parser.should_upgrade():
             return
         super().on_headers_complete()
         if self.is_ending:
             self.cycle.keep_alive = False
+
+    def head_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + len(": \r\n") for name, value in self.headers)
 
     def on_message_complete(self) -> None:
         if not self.parser.should_upgrade():

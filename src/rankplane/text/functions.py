@@ -5,6 +5,7 @@ They are scikit-learn's own functions with our settings. They say what the compi
 
 import re
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, cast
@@ -21,14 +22,16 @@ from rankplane.text.stemming import stems
 Function = Callable[[Any], Any]
 
 
-class Functions:
+class Functions(ABC):
     """Methods of a vectorizer that make functions of its steps."""
 
+    @abstractmethod
     def _settings(self) -> tuple[Settings, ...]:
-        raise NotImplementedError
+        """The settings of each analyzer."""
 
+    @abstractmethod
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        raise NotImplementedError
+        """The names of the columns."""
 
     def build_preprocessor(self) -> Function:
         """Get the function that documents pass through before they are cut into tokens.
