@@ -10,7 +10,7 @@ from experiments.sets import TEXT_SETS, TITLES, Collection, by_seed
 from experiments.summaries import collect, difference
 from lab.tables import number, table
 
-EXPERIMENT = "two_prices"
+EXPERIMENT = "c1_and_c2"
 GRID = [2.0**k for k in range(-8, 6)]
 QUICK_GRID = [2.0**k for k in range(-4, 3, 2)]
 N_SPLITS = 3

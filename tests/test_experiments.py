@@ -188,7 +188,7 @@ def test_curves_are_means_of_the_splits_of_complete_places(tmp_path):
         for seed in range(2)
     ]
     lines.append(lines[0] | {"split": "review"})
-    (tmp_path / "price.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (tmp_path / "mae_by_c.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     found = mae_by_c.curves(Notebook(tmp_path))
     assert list(found) == [("video", "plain")]
     np.testing.assert_allclose(found["video", "plain"]["NPSVOR"], 1.0 + 0.01 * np.arange(11))
