@@ -33,7 +33,7 @@ KINDS = {
     "text": (make_pipeline(TextVectorizer(), NPSVOR(probability=True, decision="mae", ranks=[1, 2, 3, 4, 5])), REVIEWS, STARS),
     "compact": (make_pipeline(TextVectorizer(min_df=1), NPSVOR()), REVIEWS, STARS),
     "kernel": (SVOR(kernel="rbf", probability=True), CURVED, LEVELS),
-    "process": (GPOR(n_restarts=0, max_iter=10), CURVED, LEVELS),
+    "process": (GPOR(n_restarts=0), CURVED, LEVELS),
     "sparse kernel": (NPSVOR(kernel="poly"), sp.csr_matrix(np.maximum(CURVED, 0)), LEVELS),
     "table": (make_pipeline(ColumnEncoder(), NPSVOR()), TABLE, LEVELS),
     "columns": (make_pipeline(COLUMNS, NPSVOR()), MIXED, LEVELS),

@@ -1,5 +1,7 @@
 """Gaussian process ordinal regression: against dense algebra, finite differences and direct integration."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -236,3 +238,15 @@ def test_prior_of_likelihood_integrates():
     draws = multivariate_normal(0, 1).rvs(200_000, random_state=0)
     mean = Probit.probabilities(likelihood.scores(draws, np.zeros(len(draws)))).mean(axis=0)
     np.testing.assert_allclose(mean, Probit.probabilities(likelihood.scores(np.zeros(1), np.ones(1)))[0], atol=4e-3)
+
+
+def test_memory_is_linear_in_rows():
+    """A matrix of all pairs of rows would take 72 MB."""
+    rng = np.random.default_rng(0)
+    rows, _ = Rows.of(rng.normal(size=(3000, 2)), rng.integers(0, 3, 3000), np.ones(3000), 3)
+    tracemalloc.start()
+    try:
+        learn(rows, 15, has_own_lengths=True, n_restarts=0, max_iter=2, seed=0, n_threads=1)
+        assert tracemalloc.get_traced_memory()[1] < 15e6
+    finally:
+        tracemalloc.stop()

@@ -358,8 +358,16 @@ def learn(
     is_small = len(rows) <= min(n_points, FIRST_ROWS)
     few = rows if is_small else rows.take(np.sort(generator.permutation(len(rows))[: min(FIRST_ROWS, n_points)]))
     starts = [chart.start(), *(chart.start(generator) for _ in range(n_restarts))]
-    with one_thread(), ThreadPoolExecutor(n_threads) as pool:
-        tried = list(pool.map(lambda start: Evidence(few, chart, few.X).maximised(start, max_iter), starts))
+
+    def maximised(start: Floats) -> Any:
+        return Evidence(few, chart, few.X).maximised(start, max_iter)
+
+    with one_thread():
+        if n_threads == 1:  # on this thread, so that an interruption ends it
+            tried = [maximised(start) for start in starts]
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                tried = list(pool.map(maximised, starts))
         best = min(tried, key=lambda found: float(found.fun))
         points = rows.X
         if n_points < len(rows):
