@@ -26,9 +26,8 @@ from rankplane.solver.kernels import in_blocks
 from rankplane.solver.ordinal_likelihood import Likelihood
 from rankplane.solver.planes import check_finite
 
-EXACT_ROWS, N_POINTS, MAX_ITER = 1000, 500, 100  # by default
+EXACT_ROWS, N_POINTS, MAX_ITER = 1000, 500, 500  # by default
 MOST_VALUES = 20_000_000  # rows times columns, which are dense
-MOST_ROWS = 10_000  # with which a comparison of models takes part
 OWN = {
     "ard": Entry(
         "bool",

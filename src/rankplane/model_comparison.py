@@ -31,7 +31,7 @@ from rankplane.upkeep.comparing import CONFIDENCE, Difference, differences
 from rankplane.versions import this_version
 
 MUCH_FASTER = 2.0
-PROCESS_ROWS, PROCESS_COLUMNS = 3000, 100  # with more, GPOR is compared only by name
+PROCESS_ROWS, PROCESS_COLUMNS = 3000, 20  # with more, GPOR is compared only by name
 
 
 class FoldSearch(CSearchCV):
@@ -169,7 +169,7 @@ def compare_models(
     """Tune models on the same folds, and compare them on the held-out samples.
 
     Each model gets its own best ``C`` by :class:`CSearchCV`; :class:`GPOR`, which has none, takes part by default with up to 3,000
-    samples and 100 features. Differences from the best model come with intervals: all models
+    samples and 20 features. Differences from the best model come with intervals: all models
     predict the same samples, so that a difference varies less than the measure of either.
 
     Parameters
