@@ -23,7 +23,7 @@ def average_rank(lines: list[Line], method: str, measure: str) -> float:
     places = []
     for name, split in {(line["data"]["name"], line["split"]) for line in lines}:
         found = {
-            line["competitor"]: line["measures"][measure]
+            line["method"]: line["measures"][measure]
             for line in lines
             if (line["data"]["name"], line["split"]) == (name, split)
         }
@@ -37,11 +37,11 @@ def section(folder: Path) -> str:
     if not runs:
         return ""
     lines = [line for run in runs for line in run]
-    methods = list(dict.fromkeys(line["competitor"] for line in lines))
+    methods = list(dict.fromkeys(line["method"] for line in lines))
     rows = []
     for run in runs:
         for method in methods:
-            own = [line for line in run if line["competitor"] == method]
+            own = [line for line in run if line["method"] == method]
             means = [float(np.mean([line["measures"][measure] for line in own])) for measure in MEASURES]
             seconds = float(np.mean([line["seconds"] for line in own]))
             name = f"{run[0]['data']['name']} ({run[0]['data']['rows']:,} rows, {run[0]['data']['ranks']} ranks)"

@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
                     seconds, model = processor_timed(partial(fit, X, ranks))
                 found = measured(model, X_test, true)
                 print(f"{name} {seed} {method}: {found} {seconds:.1f} s", flush=True)
-                log.write(data={"name": name} | shape, split=seed, competitor=method, measures=found, seconds=seconds)
+                log.write(data={"name": name} | shape, split=seed, method=method, measures=found, seconds=seconds)
 
 
 if __name__ == "__main__":
