@@ -230,3 +230,14 @@ def test_two_rows_and_one_rank():
     assert low[0] > high[0]
     with pytest.raises(ValueError, match="at least two different ranks"):
         GPOR().fit([[0.0], [1.0]], [1, 1])
+
+
+def test_restarts_do_not_mislead():
+    """With little noise and short lengths, Laplace's evidence is far too high: that start is not taken."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(720, 8))
+    y = np.digitize(0.7 * X[:, 0] + rng.normal(size=720), [-1.5, -0.5, 1.0])
+    fitted = GPOR(n_restarts=3).fit(X[:120], y[:120])
+    of_truth = fitted.predict_proba(X[120:])[np.arange(600), y[120:]]
+    shares = np.bincount(y[:120]) / 120
+    assert -np.mean(np.log(of_truth)) < -np.mean(np.log(shares[y[120:]]))

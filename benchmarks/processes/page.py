@@ -23,9 +23,7 @@ def average_rank(lines: list[Line], method: str, measure: str) -> float:
     places = []
     for name, split in {(line["data"]["name"], line["split"]) for line in lines}:
         found = {
-            line["method"]: line["measures"][measure]
-            for line in lines
-            if (line["data"]["name"], line["split"]) == (name, split)
+            line["method"]: line["measures"][measure] for line in lines if (line["data"]["name"], line["split"]) == (name, split)
         }
         values = np.array(list(found.values()))
         places.append((values < found[method]).sum() + 0.5 * ((values == found[method]).sum() + 1))
@@ -51,5 +49,7 @@ def section(folder: Path) -> str:
     head = ("method", "MAE", "zero-one error", "log loss")
     note = f"{n_splits} split{'s' if n_splits > 1 else ''}; processor seconds of a fit with its choice of parameters. "
     note += f"{origin(lines[-1])}."
+    if others := sorted({line["data"]["name"] for line in lines if line["commit"] != lines[-1]["commit"]}):
+        note += f" Of another commit: {', '.join(others)}."
     parts = [INTRODUCTION, note, "", table(("set", *head, "CPU seconds"), rows, left=2), "Average ranks:", "", table(head, ranks)]
     return "\n".join(parts)

@@ -21,7 +21,8 @@ The diagonal of K is constant, so the diagonal of G does not count, and the rest
 **Held-out rows.** At the mode, row i has the likelihood of a normal value with precision W_i. Without it, the posterior of its
 latent value has the variance ``v = S_i / (1 - W_i S_i)`` and the mean ``f_i - v g_i``, S being the posterior variances (Vehtari,
 Mononen, Tolvanen, Sivula and Winther, "Bayesian Leave-one-out Cross-validation Approximations for Gaussian Latent Variable Models",
-Journal of Machine Learning Research 17, 2016). Length scales, noise and thresholds are not learnt again.
+Journal of Machine Learning Research 17, 2016). Length scales, noise and thresholds are not learnt again. Of several maxima of the
+evidence, the one that predicts these rows best is taken.
 """
 
 import math
@@ -38,7 +39,7 @@ from scipy.special import ndtri
 
 from rankplane.solver.blas import one_thread
 from rankplane.solver.kernels import FixedRows, Kernel
-from rankplane.solver.ordinal_likelihood import Ends, Floats, Likelihood, Terms
+from rankplane.solver.ordinal_likelihood import Ends, Floats, Likelihood, Terms, log_probabilities
 
 JITTER = 1e-8  # of the latent variance, which is one
 MAX_STEPS = 100  # of Newton's method
@@ -246,6 +247,13 @@ class Mode:
         without = variances / np.maximum(1.0 - self.terms.curvature * variances, 1e-9)
         return self.f - without * self.terms.first, without
 
+    def left_out_value(self, likelihood: Likelihood, rows: Rows) -> float:
+        """The log probability of the ranks, each without its row."""
+        means, variances = self.left_out()
+        scores = np.pad(-likelihood.scores(means, variances), ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
+        each = np.arange(len(rows))
+        return float(rows.weights @ log_probabilities(scores[each, rows.ranks], scores[each, rows.ranks + 1]))
+
     def slopes(self, likelihood: Likelihood, rows: Rows, points: Floats, lengths: Floats) -> tuple[Floats, float, Floats]:
         """Derivatives of the evidence by log lengths, by the log noise and by the thresholds."""
         covariance, a, variances = self.covariance, self.a, self.variances
@@ -359,8 +367,11 @@ def learn(
     few = rows if is_small else rows.take(np.sort(generator.permutation(len(rows))[: min(FIRST_ROWS, n_points)]))
     starts = [chart.start(), *(chart.start(generator) for _ in range(n_restarts))]
 
-    def maximised(start: Floats) -> Any:
-        return Evidence(few, chart, few.X).maximised(start, max_iter)
+    def maximised(start: Floats) -> tuple[float, Any]:
+        evidence = Evidence(few, chart, few.X)
+        found = evidence.maximised(start, max_iter)
+        mode, parameters = evidence.mode(found.x)
+        return mode.left_out_value(parameters.likelihood, few), found
 
     with one_thread():
         if n_threads == 1:  # on this thread, so that an interruption ends it
@@ -368,7 +379,8 @@ def learn(
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 tried = list(pool.map(maximised, starts))
-        best = min(tried, key=lambda found: float(found.fun))
+        # Not by the evidence: where rows are nearly independent and the noise is small, Laplace's is far too high.
+        _, best = max(tried, key=lambda pair: pair[0])
         points = rows.X
         if n_points < len(rows):
             points = rows.X[spread_points(rows.X / chart.parameters(best.x).lengths, n_points, generator)]
