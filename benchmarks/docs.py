@@ -15,6 +15,7 @@ from benchmarks.fit import page as fit
 from benchmarks.goals import goal_section
 from benchmarks.kernel import page as kernel
 from benchmarks.presets import page as presets
+from benchmarks.processes import page as processes
 from benchmarks.scaling import page as scaling
 from benchmarks.search import page as search
 from benchmarks.serve import page as serve
@@ -25,7 +26,7 @@ from lab import ROOT
 from lab.display import console
 from lab.results import Line
 
-PAGES = (fit, scaling, stopping, accuracy, presets, search, vectorize, serve, kernel, tables, calibrators)
+PAGES = (fit, scaling, stopping, accuracy, presets, search, vectorize, serve, kernel, tables, processes, calibrators)
 WITH_GOALS = (fit, scaling, search, vectorize, serve)
 
 INTRODUCTION = """# Benchmarks

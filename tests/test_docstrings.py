@@ -83,7 +83,8 @@ def fitted_names(*fitted):
 def test_attributes_of_models_are_those_that_fits_set(name):
     model = getattr(rankplane, name)
     X, y = pd.DataFrame({"a": np.linspace(0, 1, 40)}), np.repeat([1, 2, 3, 4], 10)
-    linear = model(probability=True).fit(X, y)
+    options = {} if "probability" in model.without else {"probability": True}
+    linear = model(**options).fit(X, y)
     fits = [linear]
     if "kernel" in linear.get_params():
         fits.append(model(kernel="rbf", probability=False, decision="ranker", tol=0.5).fit(X, y))

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 import rankplane
 from conftest import EVERY_MODEL, make_ranked
 from rankplane import (
+    GPOR,
     KDLOR,
     NPSVOR,
     SVC,
@@ -247,7 +248,7 @@ def test_sklearn_machinery(model, ranked, tmp_path):
 
 
 def test_public_names():
-    models = {model.__name__ for model in [*EVERY_MODEL, Committee]}
+    models = {model.__name__ for model in [*EVERY_MODEL, Committee, GPOR]}
     others = {
         "CSearchCV",
         "ColumnEncoder",

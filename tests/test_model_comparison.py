@@ -6,6 +6,7 @@ import pytest
 from conftest import make_curved, make_ranked
 from rankplane import NPSVOR, SVC, SVOR, SVR, CSearchCV, compare_models
 from rankplane.metrics import mean_absolute_error
+from rankplane.model_comparison import default_models, suited
 from rankplane.options import MODEL_NAMES
 from rankplane.solver.folds import make_folds
 
@@ -31,12 +32,19 @@ def test_scores_are_those_of_single_searches():
 
 
 def test_all_models():
-    X, y = make_ranked(n_rows=90)
+    X, y = make_ranked(n_rows=90, n_columns=6, density=0.6)
     found = compare_models(X, y, Cs=[1.0], cv=3)
     assert {model.name for model in found.models} == set(MODEL_NAMES)
     assert found.recommended in MODEL_NAMES
     assert found.models[0].name in found.reason
     assert str(found).count("\n") == len(MODEL_NAMES) + 2
+
+
+def test_gpor_is_left_out_of_large_tables():
+    models = default_models(4, {})
+    assert "GPOR" in suited(models, np.zeros((3000, 20)))
+    assert set(models) - set(suited(models, np.zeros((3001, 20)))) == {"GPOR"}
+    assert set(models) - set(suited(models, np.zeros((100, 21)))) == {"GPOR"}
 
 
 def test_a_clear_difference_is_recognised():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rankplane.estimators import (
+        GPOR,
         KDLOR,
         NPSVOR,
         SVC,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "GPOR",
     "KDLOR",
     "NPSVOR",
     "SVC",

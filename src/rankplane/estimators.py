@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankplane.base import OrdinalModel
 from rankplane.docstrings import model
+from rankplane.gaussian_process import GPOR as GPOR  # so that all models are here
 from rankplane.prediction import rankers
 from rankplane.prediction.rankers import Ranks, Scores
 from rankplane.solver import tables

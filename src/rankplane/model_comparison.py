@@ -12,14 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from rankplane import estimators, validation
-from rankplane.base import OrdinalModel, Trainer
+from rankplane.base import Trainer
 from rankplane.docstrings import documented
 from rankplane.files import replacing
+from rankplane.gaussian_process import GPOR
 from rankplane.metrics import MEASURES
 from rankplane.options import MODEL_NAMES
+from rankplane.rank_model import RankModel
 from rankplane.report import plots
 from rankplane.report.markup import html_table, section, stylesheet
 from rankplane.search import DEFAULT_CS, N_FOLDS, ROWS_TO_CHOOSE_BY, CSearchCV
+from rankplane.self_tuned import SelfTuned
 from rankplane.solver.folds import Folds, enough_folds, make_folds
 from rankplane.solver.lanes import MAX_LANES
 from rankplane.solver.training_set import HeldOut
@@ -28,6 +31,7 @@ from rankplane.upkeep.comparing import CONFIDENCE, Difference, differences
 from rankplane.versions import this_version
 
 MUCH_FASTER = 2.0
+PROCESS_ROWS, PROCESS_COLUMNS = 3000, 20  # with more, GPOR is compared only by name
 
 
 class FoldSearch(CSearchCV):
@@ -92,18 +96,30 @@ class ModelComparison:
             file.write(page(self).encode())
 
 
-def default_models(n_ranks: int, options: Mapping[str, Any]) -> dict[str, OrdinalModel]:
+def made_model(name: str, options: Mapping[str, Any]) -> RankModel:
+    """A model with those of the options that it has."""
+    kind: type[RankModel] = getattr(estimators, name)
+    return kind(**{option: value for option, value in options.items() if option not in kind.without})
+
+
+def suited(models: dict[str, RankModel], X: Any) -> dict[str, RankModel]:
+    """The models that do not take too long on samples such as X."""
+    is_small = X.shape[0] <= PROCESS_ROWS and X.shape[1] <= PROCESS_COLUMNS
+    return {name: model for name, model in models.items() if is_small or not isinstance(model, GPOR)}
+
+
+def default_models(n_ranks: int, options: Mapping[str, Any]) -> dict[str, RankModel]:
     """Every model that can learn so many ranks, by name."""
-    made = {name: getattr(estimators, name)(**options) for name in MODEL_NAMES}
+    made = {name: made_model(name, options) for name in MODEL_NAMES}
     if "form" not in options:
         made["AdversarialOrdinal"].set_params(form="thresholds")
     return {name: model for name, model in made.items() if n_ranks <= MAX_LANES or name != "CrammerSinger"}
 
 
-def named_models(models: Any, n_ranks: int, options: Mapping[str, Any]) -> dict[str, OrdinalModel]:
+def named_models(models: Any, X: Any, n_ranks: int, options: Mapping[str, Any]) -> dict[str, RankModel]:
     """The models that the user names, or gives, or all."""
     if models is None:
-        return default_models(n_ranks, options)
+        return suited(default_models(n_ranks, options), X)
     if isinstance(models, Mapping):
         found = dict(models)
     else:
@@ -112,13 +128,13 @@ def named_models(models: Any, n_ranks: int, options: Mapping[str, Any]) -> dict[
             name = model if isinstance(model, str) else type(model).__name__
             if isinstance(model, str):
                 validation.check_choice("models", model, MODEL_NAMES)
-                model = getattr(estimators, model)(**options)
+                model = made_model(model, options)
             if name in found:
                 raise ValueError(f"models must have different names; give models of the same class in a dict. Got two of {name}.")
             found[name] = model
     if len(found) < 2:
         raise ValueError(f"models must be at least two. Got {len(found)}.")
-    wrong = next((model for model in found.values() if not isinstance(model, OrdinalModel)), None)
+    wrong = next((model for model in found.values() if not isinstance(model, RankModel)), None)
     if wrong is not None:
         raise ValueError(f"models must be names or models of this package, such as 'NPSVOR' or NPSVOR(). Got {wrong!r}.")
     return found
@@ -152,7 +168,8 @@ def compare_models(
 ) -> ModelComparison:
     """Tune models on the same folds, and compare them on the held-out samples.
 
-    Each model gets its own best ``C`` by :class:`CSearchCV`. Differences from the best model come with intervals: all models
+    Each model gets its own best ``C`` by :class:`CSearchCV`; :class:`GPOR`, which has none, takes part by default with up to 3,000
+    samples and 20 features. Differences from the best model come with intervals: all models
     predict the same samples, so that a difference varies less than the measure of either.
 
     Parameters
@@ -206,14 +223,18 @@ def compare_models(
     seed = validation.seed_of(random_state)
     options = {"ranks": ranks, "n_jobs": n_jobs, "random_state": seed}
     trial = Trainer(estimators.SVR(ranks=ranks_of(models, ranks), random_state=seed), X, y, sample_weight)
-    candidates = named_models(models, trial.rows.labels.n_ranks, options)
+    candidates = named_models(models, trial.rows.X, trial.rows.labels.n_ranks, options)
     folds = folds_for_all(cv, trial, groups)
     pairs = [(np.flatnonzero(is_train), test) for is_train, test in zip(folds.is_train, folds.test, strict=True)]
-    searches, seconds = {}, {}
+    searches: dict[str, FoldSearch | SelfTuned] = {}
+    seconds = {}
     for name, model in candidates.items():
         start = time.perf_counter()
-        search = FoldSearch(clone(model), Cs=Cs, cv=pairs, scoring=scoring, n_jobs=n_jobs, refit=False, verbose=verbose)
-        searches[name] = search.fit(X, y, sample_weight=sample_weight)
+        if isinstance(model, GPOR):
+            searches[name] = SelfTuned(clone(model), scoring=scoring, pairs=pairs).fit(trial.rows.X, y, sample_weight)
+        else:
+            search = FoldSearch(clone(model), Cs=Cs, cv=pairs, scoring=scoring, n_jobs=n_jobs, refit=False, verbose=verbose)
+            searches[name] = search.fit(X, y, sample_weight=sample_weight)
         seconds[name] = time.perf_counter() - start
     true = np.concatenate([trial.rows.labels.numbers[test] for test in folds.test]).astype(np.int64)
     return compared(searches, seconds, true, scoring, seed)
@@ -222,12 +243,12 @@ def compare_models(
 def ranks_of(models: Any, ranks: Any) -> Any:
     """The order of the labels, which models may bring themselves."""
     given = list(models.values()) if isinstance(models, Mapping) else [] if models is None else list(models)
-    own = [model.ranks for model in given if isinstance(model, OrdinalModel) and model.ranks is not None]
+    own = [model.ranks for model in given if isinstance(model, RankModel) and model.ranks is not None]
     return own[0] if ranks is None and own else ranks
 
 
 def compared(
-    searches: Mapping[str, FoldSearch], seconds: Mapping[str, float], true: NDArray[Any], scoring: str, seed: int
+    searches: Mapping[str, FoldSearch | SelfTuned], seconds: Mapping[str, float], true: NDArray[Any], scoring: str, seed: int
 ) -> ModelComparison:
     measure, is_more_better = MEASURES[scoring]
     scores = {name: float(measure(true, search.held_out_ranks)) for name, search in searches.items()}

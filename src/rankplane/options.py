@@ -20,6 +20,7 @@ MODEL_NAMES = (
     "CrammerSinger",
     "AdversarialOrdinal",
     "Committee",
+    "GPOR",
 )
 AUTO = "auto"  # chosen by measurement, where there is something to choose
 # How predict chooses a rank.

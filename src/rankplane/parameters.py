@@ -42,6 +42,9 @@ CHECKS: dict[str, Check] = {
     "degree": validation.check_non_negative,
     "coef0": validation.check_number,
     "cache_size": validation.check_positive,
+    "ard": validation.check_bool,
+    "n_inducing": or_none(validation.check_count),
+    "n_restarts": validation.check_non_negative_count,
 }
 
 

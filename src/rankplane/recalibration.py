@@ -11,12 +11,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankplane import validation
-from rankplane.base import OrdinalModel
 from rankplane.docstrings import documented
 from rankplane.modelfile import Model
 from rankplane.modelfile.codecs import SEARCHES, best_of
 from rankplane.prediction.calibration import count_parameters
 from rankplane.prediction.probabilities import calibrate
+from rankplane.rank_model import RankModel
 from rankplane.solver.training_set import HeldOut
 
 ROWS_PER_PARAMETER = 10  # with fewer, the log loss may be higher by a twentieth of a nat for that alone (see `rows_to_learn_from`)
@@ -30,7 +30,7 @@ class Recalibrated:
     can be compared with those of before. ``cautions`` are sentences.
     """
 
-    model: OrdinalModel
+    model: RankModel
     probabilities: NDArray[np.float64]
     cautions: list[str]
 
@@ -88,7 +88,7 @@ def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
     given = best_of(model) if isinstance(model, SEARCHES) else model
     steps = given.steps if isinstance(given, Pipeline) else [("model", given)]
     estimator = steps[-1][1]
-    if not isinstance(estimator, OrdinalModel):
+    if not isinstance(estimator, RankModel):
         raise ValueError(f"model must be a model of this package or a Pipeline that ends in one. Got {type(estimator).__name__}.")
     check_is_fitted(estimator)
     rows = given[:-1].transform(X) if len(steps) > 1 else X
@@ -99,7 +99,7 @@ def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
 
 
 def with_calibrator(
-    estimator: OrdinalModel, scores: NDArray[Any], y: ArrayLike, sample_weight: ArrayLike | None = None
+    estimator: RankModel, scores: NDArray[Any], y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> Recalibrated:
     """A copy of the model with a calibrator of these plane scores and labels."""
     order = estimator.classes_
@@ -114,7 +114,9 @@ def with_calibrator(
         raise ValueError(f"y must contain at least two different ranks of {order.tolist()!r}. Got {np.count_nonzero(counts)}.")
     of_rows = None if weights is None else [weights[used]]
     found = calibrate(HeldOut([scores[used]], [numbers[used]], of_rows, len(order)))
-    renewed: OrdinalModel = copy.copy(estimator).set_params(probability=True)
+    renewed: RankModel = copy.copy(estimator)
+    if "probability" not in renewed.without:
+        renewed.set_params(probability=True)
     renewed._adopt_calibration(found)
     return Recalibrated(renewed, found.probabilities[0], cautions_of(counts, order.tolist(), scores.shape[1]))
 

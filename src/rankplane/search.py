@@ -25,6 +25,7 @@ from rankplane.base import OrdinalModel, Trainer
 from rankplane.docstrings import METHOD_PARAMETERS, documented
 from rankplane.estimators import NPSVOR
 from rankplane.progress import search_progress, solve_progress, working
+from rankplane.rank_model import RankModel
 from rankplane.scoring import Scorer, Scoring, routes_metadata, scoring_of
 from rankplane.solver.folds import Folds, enough_folds, make_folds, walk_folds
 from rankplane.solver.kernels import GAMMA_KERNELS, is_linear
@@ -275,6 +276,9 @@ class CSearchCV(Versioned, MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
 
     def _check_parameters(self) -> tuple[list[list[Setting]], list[Setting]]:
         """Paths of C, and the other parameters to combine them with."""
+        if isinstance(self.estimator, RankModel) and "C" in self.estimator.without:
+            name = type(self.estimator).__name__
+            raise ValueError(f"estimator must be a model with C. Got {name}, which chooses its parameters itself: fit it as it is.")
         if not isinstance(self.estimator, OrdinalModel):
             raise ValueError(f"estimator must be a model of this package, such as NPSVOR(). Got {self.estimator!r}.")
         if self.C1s is not None and not isinstance(self.estimator, NPSVOR):

@@ -76,6 +76,12 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
+def check_non_negative_count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 0:
+        raise ValueError(f"{name} must be a non-negative integer. Got {value!r}.")
+    return int(value)
+
+
 def check_bool(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False. Got {value!r}.")

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import forging
 from conftest import make_curved, make_ranked
-from rankplane import NPSVOR, SVOR, load_model, save_model
+from rankplane import GPOR, NPSVOR, SVOR, load_model, save_model
 from rankplane.modelfile import container
 from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
@@ -33,6 +33,7 @@ KINDS = {
     "text": (make_pipeline(TextVectorizer(), NPSVOR(probability=True, decision="mae", ranks=[1, 2, 3, 4, 5])), REVIEWS, STARS),
     "compact": (make_pipeline(TextVectorizer(min_df=1), NPSVOR()), REVIEWS, STARS),
     "kernel": (SVOR(kernel="rbf", probability=True), CURVED, LEVELS),
+    "process": (GPOR(n_restarts=0), CURVED, LEVELS),
     "sparse kernel": (NPSVOR(kernel="poly"), sp.csr_matrix(np.maximum(CURVED, 0)), LEVELS),
     "table": (make_pipeline(ColumnEncoder(), NPSVOR()), TABLE, LEVELS),
     "columns": (make_pipeline(COLUMNS, NPSVOR()), MIXED, LEVELS),

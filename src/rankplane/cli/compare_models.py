@@ -13,7 +13,7 @@ from rankplane.cli.commands import check_outputs, printed, rows_to_train, split_
 from rankplane.inputs.reading import Dialect, Fingerprint, InputError, called, files_of
 from rankplane.metrics import MEASURES
 from rankplane.model_comparison import compare_models as compared
-from rankplane.model_comparison import default_models
+from rankplane.model_comparison import default_models, suited
 from rankplane.training import fitting
 from rankplane.training.candidates import Candidate
 from rankplane.training.choices import Choices, check_one_of
@@ -61,7 +61,7 @@ def compare_models(
     found = compared(
         training.X,
         labels,
-        {name: models[name] for name in names} if names else models,
+        {name: models[name] for name in names} if names else suited(models, training.X),
         scoring=measure,
         groups=group_of if len(np.unique(group_of)) < len(labels) else None,
         n_jobs=choices.jobs,

@@ -84,7 +84,7 @@ def of_model(facts: Facts) -> list[tuple[str, Any]]:
         ("takes", needed_columns(facts)),
         ("steps", ", ".join(facts["steps"])),
         ("weights", f"of {facts['columns']:,} columns"),
-        ("C", f"{facts['C']:g}"),
+        ("C", None if facts["C"] is None else f"{facts['C']:g}"),
         ("gamma", None if facts["gamma"] is None else f"{facts['gamma']:.6g}"),
         written,
     ]

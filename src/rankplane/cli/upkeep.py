@@ -82,7 +82,7 @@ def compare_models(
         model or [],
         measure,
         output,
-        Choices(model="NPSVOR", preset="default", seed=seed, jobs=jobs),
+        Choices(model="NPSVOR", skewed="none", seed=seed, jobs=jobs),
         target=target,
         text=text or [],
         columns=column or [],

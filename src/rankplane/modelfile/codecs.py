@@ -17,7 +17,8 @@ from rankplane.modelfile.compact import read_weights, write_weights
 from rankplane.modelfile.sklearn_codecs import KNOWN, read_known, write_known
 from rankplane.modelfile.values import ValueReader, ValueWriter
 from rankplane.options import MODEL_NAMES
-from rankplane.prediction.calibration import Curved, Multinomial
+from rankplane.prediction.calibration import Curved, Multinomial, Probit
+from rankplane.rank_model import RankModel
 from rankplane.search import CSearchCV
 from rankplane.table_vectorizer import TableVectorizer
 from rankplane.tabular import ColumnEncoder
@@ -41,11 +42,11 @@ class Stored(Protocol):
         ...
 
 
-MODELS: dict[str, type[OrdinalModel]] = {name: getattr(estimators, name) for name in MODEL_NAMES}
+MODELS: dict[str, type[RankModel]] = {name: getattr(estimators, name) for name in MODEL_NAMES}
 # The lists are fixed: no other class can come out of a file.
 ENCODERS: tuple[type[Stored], ...] = (TextVectorizer, ColumnEncoder, TableVectorizer)
 STORED: dict[str, type[Stored]] = MODELS | {encoder.__name__: encoder for encoder in ENCODERS}
-CALIBRATORS: dict[str, type[Any]] = {"Multinomial": Multinomial, "Curved": Curved}  # stored by their fields
+CALIBRATORS: dict[str, type[Any]] = {"Multinomial": Multinomial, "Curved": Curved, "Probit": Probit}  # stored by their fields
 SEARCHES = (CSearchCV, GridSearchCV, RandomizedSearchCV)
 
 
@@ -79,8 +80,9 @@ class Writer(ValueWriter):
         values = model._to_values()
         # A part that is cloned to be fitted is stored among what was fitted.
         params = {name: self.value(name, value) for name, value in given.items() if not isinstance(value, BaseEstimator)}
-        if self.compact is not None and isinstance(model, OrdinalModel) and "weights" not in values:
-            raise ValueError(f"compact drops weights of columns, so it needs a linear model. This one has kernel={model.kernel!r}.")
+        if self.compact is not None and isinstance(model, RankModel) and "weights" not in values:
+            own = f"This one has kernel={model.kernel!r}" if isinstance(model, OrdinalModel) else f"Got {kind}"
+            raise ValueError(f"compact drops weights of columns, so it needs a linear model. {own}.")
         return {"kind": kind, "params": params, "fitted": {name: self.fitted(name, value) for name, value in values.items()}}
 
     def step(self, step: Any) -> Any:

@@ -53,7 +53,8 @@ def why_not(files: Sequence[str], choices: Choices) -> str | None:
         return "standard input can be read only once"
     if choices.kernel not in ("linear", AUTO):
         return f"{named('kernel', choices.kernel)} needs all rows in memory"
-    if choices.model != AUTO and modelfile.MODELS[choices.model]._solver_options is not OrdinalModel._solver_options:
+    kind = None if choices.model == AUTO else modelfile.MODELS[choices.model]
+    if kind is not None and getattr(kind, "_solver_options", None) is not OrdinalModel._solver_options:
         return f"{named('model', choices.model)} needs all rows in memory"
     return None
 

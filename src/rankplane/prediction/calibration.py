@@ -14,6 +14,8 @@ and rank. Up to ten ranks, all inputs and cosines are used, which is the plain m
 
 ``Curved`` is the same on twice the inputs: each score and its distance from the plane. The odds of a rank may then fall on both
 sides of its plane, where a linear function can only rise or fall.
+
+``Probit`` has nothing to learn: it is for scores that are probabilities already.
 """
 
 import math
@@ -24,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankplane.solver.blas import one_thread
+from rankplane.solver.ordinal_likelihood import log_probabilities
 
 Floats = NDArray[np.float64]
 EXCESS = 0.002  # nats per row that a calibrator may lose because it is fitted to few rows
@@ -36,6 +39,16 @@ STRENGTHS = (1e6, 1024.0, 256.0, 64.0, 16.0, 4.0, 1.0)  # the first leaves the f
 
 class Calibrator(Protocol):
     def probabilities(self, scores: NDArray[Any]) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Probit:
+    """Of a model whose scores are normal deviations from each threshold, and therefore probabilities already."""
+
+    @staticmethod
+    def probabilities(scores: NDArray[Any]) -> Floats:
+        ends = np.pad(-np.asarray(scores, dtype=np.float64), ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
+        return np.exp(log_probabilities(ends[:, :-1], ends[:, 1:]))
 
 
 def count_parameters(n_planes: int, n_ranks: int) -> int:

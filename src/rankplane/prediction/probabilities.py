@@ -21,7 +21,7 @@ class Calibrated(NamedTuple):
     their ranks are. ``probabilities`` are those of the rows, by fold, each by calibrators that were not learnt from it.
     """
 
-    calibrator: Curved
+    calibrator: Calibrator
     conformity: decisions.Conformity
     basis: decisions.Basis
     probabilities: list[Floats]

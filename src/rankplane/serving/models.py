@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from rankplane.base import OrdinalModel
 from rankplane.inputs.reading import InputError
 from rankplane.modelfile.container import PREAMBLE
 from rankplane.prediction.decisions import SetRule
+from rankplane.rank_model import RankModel
 from rankplane.table_vectorizer import TableVectorizer
 from rankplane.training.cautions import KnownWords
 from rankplane.training.model import TrainedModel
@@ -39,7 +39,7 @@ class ServedModel:
         if check_sum(path) != version:
             raise InputError(f"{path} changed while it was read.")
         estimator = model.estimator
-        if not isinstance(estimator, OrdinalModel) or not estimator.probability:
+        if not isinstance(estimator, RankModel) or not estimator.probability:
             raise InputError(f"{path} has no probabilities: its model must be one of rankplane, fitted with probability=True.")
         served = cls(name, model.on_threads(1), version)  # workers share the cores already
         served.warm_up()

@@ -72,6 +72,13 @@ class Choices(TrainingOptions):
 
     def check_together(self) -> None:
         """Refuse options that exclude each other."""
+        if self.is_self_tuned:
+            own = [name for name in ("C", "kernel", "gamma", "compact") if getattr(self, name) != getattr(TrainingOptions(), name)]
+            if own:
+                rule = f"must be left out with {named('model', self.model)}, which chooses its parameters itself"
+                raise InputError(f"{named(own[0])} {rule}. Got {getattr(self, own[0])}.")
+            if self.class_weight is not None and self.decision == "ranker":
+                raise InputError(f"{named('class_weight')} multiplies costs, which {named('decision', 'ranker')} does not have.")
         if self.kernel not in ("auto", "linear") and not self.may_have_kernel:
             raise InputError(f"{named('kernel')} must be linear with {named('model', self.model)}. Got {self.kernel}.")
         if self.kernel in ("auto", "linear") and self.gamma is not None:
@@ -86,6 +93,11 @@ class Choices(TrainingOptions):
             raise InputError(f"{named('segmenter')} finds words, which {named('analyzer', self.analyzer)} does not use.")
 
     @property
+    def is_self_tuned(self) -> bool:
+        """Whether the model has no C, and a kernel of its own."""
+        return self.model != AUTO and "C" in modelfile.MODELS[self.model].without
+
+    @property
     def may_have_kernel(self) -> bool:
         return self.model == AUTO or "kernel" not in modelfile.MODELS[self.model].without
 
@@ -94,13 +106,15 @@ class Choices(TrainingOptions):
         return replace(
             self,
             skewed=skewed if self.skewed == "auto" else self.skewed,
-            kernel=kernel if self.kernel == "auto" else self.kernel,
+            kernel=kernel if self.kernel == "auto" and not self.is_self_tuned else self.kernel,
         )
 
     def check_for(self, inputs: Inputs) -> None:
         """Refuse options that do not apply to the features."""
         if self.skewed == "log" and inputs.kind != "table":
             raise InputError(f"{named('skewed', 'log')} applies to the columns of a table only.")
+        if self.is_self_tuned and (inputs.text or inputs.kind == "text"):
+            raise InputError(f"{named('model', self.model)} needs the columns of a table, few and dense; it does not take texts.")
         asked = [name for name in TEXT_OPTIONS if getattr(self, name) != getattr(Choices(), name)]
         if asked and not inputs.text:
             raise InputError(f"{named(asked[0])} applies to texts only: name their columns by {named('text')}.")

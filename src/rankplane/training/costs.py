@@ -12,6 +12,7 @@ from rankplane.inputs.reading import InputError
 from rankplane.options import DECISIONS, named
 from rankplane.prediction.decisions import cost_matrix, is_by_shares
 from rankplane.search import CSearchCV
+from rankplane.self_tuned import SelfTuned
 from rankplane.training import measuring, parsing
 from rankplane.training.choices import check_one_of
 from rankplane.training.model import TrainedModel
@@ -71,7 +72,7 @@ class DecisionCosts:
         noise = float(np.std(of_constant - errors)) / np.sqrt(len(true))
         return self._verdict(float(errors.mean()), float(of_constant.mean()), noise, f"on {len(true):,} rows")
 
-    def poor_gain_in_folds(self, search: CSearchCV) -> str | None:
+    def poor_gain_in_folds(self, search: CSearchCV | SelfTuned) -> str | None:
         """The same by cross-validation, if no rows are held out; its measures do not support user-defined weights."""
         if isinstance(self.class_weight, dict) or (self.class_weight and self.measure != "macro_mae"):
             return None

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankplane import modelfile
-from rankplane.base import OrdinalModel
+from rankplane.gaussian_process import GPOR
 from rankplane.inputs.reading import InputError
 from rankplane.inputs.schema import Inputs, Rows, texts_in
 from rankplane.options import AUTO
 from rankplane.progress import working
+from rankplane.rank_model import RankModel
 from rankplane.search import DEFAULT_CS, CSearchCV
+from rankplane.self_tuned import SelfTuned
 from rankplane.spreading import spread_of
 from rankplane.table_vectorizer import TableVectorizer
 from rankplane.tabular import ColumnEncoder
@@ -36,6 +38,8 @@ from rankplane.training.model import EncodedRows, Encoder, TrainedModel
 from rankplane.training.splitting import split
 from rankplane.training.tables import chosen_for, none_of
 from rankplane.validation import rank_numbers, rank_order
+
+Search = CSearchCV | SelfTuned
 
 
 @dataclass(frozen=True)
@@ -69,14 +73,15 @@ def encoded(step: Encoder | None, rows: Rows, inputs: Inputs) -> tuple[EncodedRo
     return EncodedRows(rows, X), EncodedRows(sample, X[rows.sampled(cautions.N_SAMPLED)])
 
 
-def model_of(inputs: Inputs, choices: Choices, chosen: Candidate, costs: DecisionCosts) -> OrdinalModel:
+def model_of(inputs: Inputs, choices: Choices, chosen: Candidate, costs: DecisionCosts) -> RankModel:
     options: dict[str, Any] = {"probability": True, "ranks": inputs.ranks} | costs.options()
     options |= {"random_state": choices.seed, "n_jobs": choices.jobs}
+    model = modelfile.MODELS[chosen.model]
     if choices.kernel != "linear":
         options["kernel"] = choices.kernel
     elif chosen.column_weight is not None:
         options["column_weight"] = chosen.column_weight
-    return modelfile.MODELS[chosen.model](**options)
+    return model(**{name: value for name, value in options.items() if name not in model.without})
 
 
 def unmeasured(inputs: Inputs, choices: Choices) -> Candidate:
@@ -94,7 +99,7 @@ def chosen_by_measurement(
     if texts is None:
         return best, []
 
-    def make(candidate: Candidate) -> tuple[Encoder | None, OrdinalModel]:
+    def make(candidate: Candidate) -> tuple[Encoder | None, RankModel]:
         return first_step(rows, inputs, choices, candidate, 0), model_of(inputs, choices, candidate, costs)
 
     with working(bool(verbose), "Choosing features"):
@@ -124,7 +129,7 @@ def chosen_by_measurement(
     return best, [record for record in records if record is not None]
 
 
-def search_for(model: OrdinalModel, choices: Choices, costs: DecisionCosts, gammas: list[float] | None, verbose: int) -> CSearchCV:
+def search_for(model: RankModel, choices: Choices, costs: DecisionCosts, gammas: list[float] | None, verbose: int) -> CSearchCV:
     """The search for the best model, over C and gamma unless they are given."""
     return CSearchCV(
         model,
@@ -136,15 +141,17 @@ def search_for(model: OrdinalModel, choices: Choices, costs: DecisionCosts, gamm
     )
 
 
-def searched(training: EncodedRows, model: OrdinalModel, choices: Choices, costs: DecisionCosts, verbose: int) -> CSearchCV:
-    """The best model by cross-validation, over C and gamma unless they are given."""
+def searched(training: EncodedRows, model: RankModel, choices: Choices, costs: DecisionCosts, verbose: int) -> Search:
+    """The best model by cross-validation, over C and gamma unless they are given, or the model itself if it has neither."""
+    if isinstance(model, GPOR):
+        return SelfTuned(model.set_params(verbose=verbose), scoring=costs.measure).fit(training.X, training.rows.labels)
     labels, group_of = training.rows.labels, training.rows.groups
     # Copies of a row in other folds would favour a large C and overestimate accuracy, so they are kept together here too.
     groups = group_of if len(np.unique(group_of)) < len(labels) else None
     return search_for(model, choices, costs, choices.gammas(training.X), verbose).fit(training.X, labels, groups=groups)
 
 
-def search_record(searching: CSearchCV, measure: str) -> dict[str, Any]:
+def search_record(searching: Search, measure: str) -> dict[str, Any]:
     """The scores of every C that was tried, at the gamma that was chosen."""
     results = searching.cv_results_
     is_of_best = np.array([setting.get("gamma") == searching.best_params_.get("gamma") for setting in results["params"]])
@@ -177,7 +184,7 @@ def train_on(rows: Rows, test: Rows, inputs: Inputs, choices: Choices, verbose: 
     def step_of(some: Rows, settled: Choices) -> Encoder | None:
         return first_step(some, inputs, settled, chosen_by_measurement(some, inputs, settled, costs, 0)[0], 0)
 
-    def tried(some: Rows, settled: Choices) -> CSearchCV:
+    def tried(some: Rows, settled: Choices) -> Search:
         candidate, _ = chosen_by_measurement(some, inputs, settled, costs, 0)
         encoded_rows, _ = encoded(step_of(some, settled), some, inputs)
         return searched(encoded_rows, model_of(of_ranks, settled, candidate, costs), settled, costs, 0)
@@ -212,7 +219,7 @@ def costs_of(labels: NDArray[Any], inputs: Inputs, choices: Choices) -> Decision
 
 def concluded(
     step: Any,
-    searching: CSearchCV,
+    searching: Search,
     costs: DecisionCosts,
     labels: NDArray[Any],
     notes: dict[str, Any],
@@ -247,9 +254,9 @@ def concluded(
         "inputs": asdict(inputs),
         # The number of threads in use, on which the last bits of a model depend.
         "choices": asdict(choices)
-        | {"C": float(estimator.C), "gamma": searching.best_params_.get("gamma"), "jobs": n_threads(choices.jobs)},
+        | {"C": searching.best_C_, "gamma": searching.best_params_.get("gamma"), "jobs": n_threads(choices.jobs)},
         "data": data,
-        "search": search_record(searching, costs.measure) if choices.C is None else None,
+        "search": search_record(searching, costs.measure) if choices.C is None and searching.best_C_ is not None else None,
         "metrics": metrics,
     } | choice
     # Whoever loads the model has not asked for threads either.

@@ -18,11 +18,9 @@ from rankplane import modelfile
 from rankplane.inputs.reading import InputError
 from rankplane.inputs.schema import Inputs, Rows, texts_in
 from rankplane.prediction.explanations import Explanation, TopFeatures
-from rankplane.prediction.fitted import fitted_of
 from rankplane.table_vectorizer import TableVectorizer
 from rankplane.tabular import ColumnEncoder
 from rankplane.text import TextVectorizer
-from rankplane.validation import check_n_jobs
 
 Encoder = TextVectorizer | ColumnEncoder | TableVectorizer
 
@@ -141,11 +139,9 @@ class TrainedModel:
     def predict_both(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Ranks and probabilities of what ``transform`` returned, in less time than one of them takes alone."""
         estimator = self.estimator
-        if isinstance(self.first_step, Encoder) and sp.issparse(X):
-            # What our own steps make needs no checks, which take several times as long as the scores of a row.
-            scores = fitted_of(estimator).scores(X, check_n_jobs(estimator.n_jobs))
-        else:
-            scores = estimator.plane_scores(X)
+        # What our own steps make needs no checks, which take several times as long as the scores of a row.
+        is_ours = isinstance(self.first_step, Encoder) and sp.issparse(X)
+        scores = estimator._scores(X) if is_ours else estimator.plane_scores(X)
         ranks, probabilities = estimator._predict_both(scores)
         return ranks, probabilities
 

@@ -12,13 +12,15 @@ import numpy as np
 from rankplane.inputs.schema import Inputs, Rows
 from rankplane.metrics import MEASURES
 from rankplane.search import CSearchCV
+from rankplane.self_tuned import SelfTuned
 from rankplane.tabular import ColumnEncoder
 from rankplane.training.choices import KERNEL_ROWS, Choices
 
 N_COMPARED = 3000  # rows
 LEAST_GAIN = 0.02  # relative to the score of what is simpler
 WORDS = {"none": "columns as they are", "log": "logarithms of skewed columns", "linear": "planes", "rbf": "rbf kernel"}
-Search = Callable[[Rows, Choices], CSearchCV]
+Found = CSearchCV | SelfTuned
+Search = Callable[[Rows, Choices], Found]
 Step = Callable[[Rows, Choices], Any]
 
 
@@ -30,9 +32,9 @@ def chosen_for(
         return choices.settled("none", "linear"), []
     compared: list[dict[str, Any]] = []
     sample = rows.sample(N_COMPARED)
-    searches: dict[tuple[str, str], CSearchCV] = {}
+    searches: dict[tuple[str, str], Found] = {}
 
-    def searched(skewed: str, kernel: str) -> CSearchCV:
+    def searched(skewed: str, kernel: str) -> Found:
         if (skewed, kernel) not in searches:
             searches[skewed, kernel] = search(rows.sample(N_COMPARED), choices.settled(skewed, kernel))
         return searches[skewed, kernel]
@@ -70,7 +72,7 @@ def none_of(name: str) -> str | None:
     return None if name == "none" else name
 
 
-def beats(simple: CSearchCV, other: CSearchCV, measure: str) -> bool:
+def beats(simple: Found, other: Found, measure: str) -> bool:
     """Whether the other is better on the same folds, by more than one standard error of the difference, and by enough to matter."""
     sign = 1.0 if MEASURES[measure][1] else -1.0
     gains = sign * (by_fold(other) - by_fold(simple))
@@ -78,7 +80,7 @@ def beats(simple: CSearchCV, other: CSearchCV, measure: str) -> bool:
     return bool(gains.mean() > least)
 
 
-def by_fold(search: CSearchCV) -> Any:
+def by_fold(search: Found) -> Any:
     results = search.cv_results_
     return np.array([results[f"split{fold}_test_score"][search.best_index_] for fold in range(search.n_splits_)])
 

@@ -52,7 +52,7 @@ def of_model(facts: Facts) -> list[str]:
         ["probabilities", "calibrated on held-out rows" if facts["has_probabilities"] else "none"],
         ["steps", ", ".join(map(plain, facts["steps"]))],
         ["columns of weights", f"{facts['columns']:,}"],
-        ["C", f"{facts['C']:g}"],
+        *([["C", f"{facts['C']:g}"]] if facts["C"] is not None else []),
         *([["gamma", f"{facts['gamma']:.6g}"]] if facts["gamma"] is not None else []),
         ["size of the file", f"{facts['bytes']:,} bytes"],
         ["written", f"{plain(facts['date'])}, by rankplane {plain(facts['version'])}"],

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from rankplane.base import OrdinalModel
 from rankplane.inputs.reading import printable
 from rankplane.inputs.schema import Inputs
 from rankplane.options import DECISIONS
 from rankplane.prediction.explanations import TopFeatures
+from rankplane.rank_model import RankModel
 from rankplane.training.wording import measured_on
 
 Facts = dict[str, Any]
@@ -32,7 +32,7 @@ def facts_of(path: str, model: Any, metadata: dict[str, Any]) -> Facts:
     estimator, inputs = steps[-1], metadata.get("inputs")
     facts: Facts = {"file": os.path.basename(path), "bytes": os.path.getsize(path), "model": type(estimator).__name__}
     facts |= {"steps": [type(step).__name__ for step in steps], "version": metadata.get("version"), "date": metadata.get("date")}
-    if isinstance(estimator, OrdinalModel):
+    if isinstance(estimator, RankModel):
         facts |= facts_of_estimator(estimator)
         facts["important"] = [vars(found) for found in important(model, estimator)]
     facts |= {"inputs": inputs, "trained": facts_of_training(metadata), "recalibrated": metadata.get("recalibrated")}
@@ -47,14 +47,14 @@ def facts_of(path: str, model: Any, metadata: dict[str, Any]) -> Facts:
     return facts | {"usage": usage(path, facts)}
 
 
-def facts_of_estimator(estimator: OrdinalModel) -> Facts:
+def facts_of_estimator(estimator: RankModel) -> Facts:
     decision = estimator.decision if isinstance(estimator.decision, str) else "costs"
     return {
         "summary": inspect.cleandoc(type(estimator).__doc__ or "").partition("\n")[0],
         "ranks": estimator.classes_.tolist(),
         "columns": int(estimator.n_features_in_),
         "kernel": estimator.kernel if isinstance(estimator.kernel, str) else "callable",
-        "C": float(estimator.C),
+        "C": float(estimator.C) if hasattr(estimator, "C") else None,
         "gamma": getattr(estimator, "gamma_", None),
         "decision": decision,
         "has_probabilities": bool(estimator.probability),
@@ -70,7 +70,7 @@ def facts_of_training(metadata: dict[str, Any]) -> Facts | None:
     return origin | {"choices": metadata.get("choices") or {}, "data": data}
 
 
-def important(model: Any, estimator: OrdinalModel) -> list[TopFeatures]:
+def important(model: Any, estimator: RankModel) -> list[TopFeatures]:
     """The features with the largest weights at each boundary; none with a kernel, or if the features have no names."""
     if not hasattr(estimator, "coef_"):
         return []
