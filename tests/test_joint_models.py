@@ -216,6 +216,24 @@ def test_kdlor_with_a_kernel_and_a_small_cache():
     assert np.mean(whole.predict(X) == y) > 0.7 > np.mean(KDLOR().fit(X, y).predict(X) == y)
 
 
+@pytest.mark.parametrize("C", [1.0, 32.0])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_kdlor_of_more_rows_than_columns_and_rare_ranks(C, kernel):
+    """Unfinished products of means have large negative eigenvalues here, and steps beyond the rounding errors lead away."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 10)) @ rng.normal(size=(10, 10))
+    X /= X.std(axis=0)
+    y = np.searchsorted(np.quantile(z := X @ rng.normal(size=10) + rng.normal(size=900), [0.01, 0.05, 0.5, 0.9, 0.99]), z)
+    fitted = KDLOR(C=C, kernel=kernel, tol=1e-4).fit(X, y)
+    assert fitted.n_iter_[0] < 1000
+    assert fitted.duality_gap_[0] <= 1e-8 * abs(fitted.dual_objective_[0])
+    if kernel == "linear":
+        numbers = np.unique(y, return_inverse=True)[1]
+        w, _, value = direct_kdlor(X, numbers, C)
+        np.testing.assert_allclose(fitted.coef_[0], w, atol=1e-3 * np.abs(w).max())
+        assert -fitted.dual_objective_[0] == pytest.approx(value, rel=1e-6)
+
+
 def test_kdlor_where_ranks_are_missing():
     X, y = make_ranked(n_rows=80, seed=2)
     fitted = KDLOR(ranks=[0, 1, 2, 2.5, 3, 4, 5]).fit(X, y)
