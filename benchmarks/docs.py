@@ -14,6 +14,7 @@ from benchmarks.common import RESULTS, read_lines
 from benchmarks.fit import page as fit
 from benchmarks.goals import goal_section
 from benchmarks.kernel import page as kernel
+from benchmarks.models import page as models
 from benchmarks.presets import page as presets
 from benchmarks.scaling import page as scaling
 from benchmarks.search import page as search
@@ -25,7 +26,7 @@ from lab import ROOT
 from lab.display import console
 from lab.results import Line
 
-PAGES = (fit, scaling, stopping, accuracy, presets, search, vectorize, serve, kernel, tables, calibrators)
+PAGES = (fit, scaling, stopping, accuracy, presets, search, vectorize, serve, kernel, models, tables, calibrators)
 WITH_GOALS = (fit, scaling, search, vectorize, serve)
 
 INTRODUCTION = """# Benchmarks
