@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import read_lines
-from benchmarks.layout import origin
+from benchmarks.layout import newest_of_set, origin
 from lab import drawing
 from lab.display import console
 from lab.measures import MEASURES
@@ -24,6 +24,12 @@ best, and the table is sorted by those of MAE. CPU seconds are sums over the set
 calibration. Of the loss, only the hinge is shown for models that are not named with another one; Committee has its own.
 
 Methods joined by a bar in the diagrams cannot be told apart at the 95 % level (Nemenyi's test): with so few sets, most cannot.
+"""
+DISCRIMINANT = """### KDLOR on many texts
+
+KDLOR is solved by conjugate gradients, with a few numbers per row and boundary, and a weight per column and boundary (`python -m
+benchmarks.models.discriminant`). One fit at fixed C on one thread, by the default stopping rules; *gap* is the duality gap
+relative to the dual objective.
 """
 KINDS = {"text": "texts", "table": "tables"}
 BOTH = "texts and tables"
@@ -74,6 +80,7 @@ def section(folder: Path) -> str:
     for family in families:
         parts += [f"### Models on {family.title}\n", rows_of(family), means(family), by_set(family)]
     parts += diagrams([*families, *both], folder / "figures" / "benchmarks")
+    parts.append(discriminant_section(newest_of_set(read_lines("discriminant"))))
     return "\n".join(parts)
 
 
@@ -149,3 +156,17 @@ def verdict_row(family: Family, measure: str) -> list[str]:
         f"{family.models[first]} ({found.ranks[first]:.2f})",
         (differ and ", ".join(beaten)) or "nobody",
     ]
+
+
+def discriminant_section(runs: Sequence[list[Line]]) -> str:
+    if not runs:
+        return ""
+    rows = []
+    for lines in runs:
+        about = lines[0]["data"]
+        name = f"{about['name']}: {about['rows']:,} x {about['columns']:,}, {about['X'] / 2**20:,.0f} MB"
+        for line in lines:
+            figures = [f"{line['seconds']:.1f}", f"{line['peak'] / 2**20:,.0f}", f"{line['sweeps']:,}", f"{line['gap']:.1g}"]
+            rows.append([name, line["model"], *figures, number(line["measures"]["mae"])])
+    head = ["texts: rows x columns, size of X", "model", "CPU seconds", "MB more than X", "steps or sweeps", "gap", "MAE of ranker"]
+    return f"{DISCRIMINANT}\n{origin(runs[-1][-1])}.\n\n{table(head, rows, left=2)}"
