@@ -1,7 +1,7 @@
 """Do methods differ over data sets? Friedman's and Nemenyi's tests, and diagrams of critical differences.
 
-The Friedman test asks whether the methods' ranks differ at all; by the Nemenyi test two methods differ when their average ranks are a
-critical difference apart (Demsar, *Statistical comparisons of classifiers over multiple data sets*, 2006).
+The Friedman test asks whether the methods' ranks differ at all; by the Nemenyi test two methods differ when their average ranks
+are a critical difference apart (Demsar, *Statistical comparisons of classifiers over multiple data sets*, 2006).
 """
 
 from collections.abc import Sequence

@@ -63,7 +63,7 @@ WITH_KERNEL: dict[str, Make] = {
 }
 MODELS = {"text": LINEAR, "table": LINEAR | WITH_KERNEL}
 GAMMAS = (1 / 16, 1 / 4, 1.0)  # times 1 / (columns * variance)
-ROWS = {"text": 4_000, "table": 2_000}
+ROWS = {"text": 4_000, "table": 1_000}
 N_SPLITS = {"text": 1, "table": 3}
 
 
@@ -99,20 +99,28 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--models", nargs="+", help="models by name (default: all)")
     options = parser.parse_args(arguments)
     log, folder = Log("models", not options.no_save), data_folder(options.data)
+    sets = []
     for name in options.sets:
         if folder is None or (reason := why_not(name, folder)):
             console.print(reason if folder is not None else "There is no data folder: name one by --data.")
-            continue
-        kind = "table" if name in TABLES else "text"
-        for seed in range(options.splits or N_SPLITS[kind]):
-            data = split_of(name, folder, seed, options.most_rows or ROWS[kind])
-            for model, make in MODELS[kind].items():
-                if options.models is not None and model not in options.models:
-                    continue
-                line = measure(make, data)
-                shown = " ".join(f"{value:.3f}" for value in line["measures"].values())
-                print(f"{name} {seed} {model}: {shown}, {line['seconds']:.1f} s", flush=True)
-                log.write(data=data.describe(), split=seed, model=model, **line)
+        else:
+            sets.append(name)
+    # Split by split, so that a run that is cut short has whole splits.
+    for seed in range(options.splits or max(N_SPLITS.values())):
+        for name in sets:
+            kind = "table" if name in TABLES else "text"
+            if seed < (options.splits or N_SPLITS[kind]):
+                data = split_of(name, folder, seed, options.most_rows or ROWS[kind])
+                measure_all(data, seed, options.models or list(MODELS[kind]), log)
+
+
+def measure_all(data: Split, seed: int, wanted: list[str], log: Log) -> None:
+    for model, make in MODELS[data.kind].items():
+        if model in wanted:
+            line = measure(make, data)
+            shown = " ".join(f"{value:.3f}" for value in line["measures"].values())
+            print(f"{data.name} {seed} {model}: {shown}, {line['seconds']:.1f} s", flush=True)
+            log.write(data=data.describe(), split=seed, model=model, **line)
 
 
 if __name__ == "__main__":

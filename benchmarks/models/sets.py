@@ -1,7 +1,7 @@
 """Data sets to compare models on: TF-IDF of rated texts, and standardised tables."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def split_of(name: str, folder: Path, seed: int, most_rows: int) -> Split:
     return Split(name, "text", X, ranks[train], vectorizer.transform([texts[i] for i in test]), ranks[test])
 
 
-@cache
+@lru_cache(maxsize=1)
 def different_texts(path: Path) -> tuple[list[str], Array]:
     """Each text once: copies would be on both sides of a split."""
     texts, ranks = text.texts_of(text.read_frame(path))
