@@ -9,7 +9,9 @@ from scipy.optimize import minimize
 
 from conftest import make_curved, make_ranked
 from rankplane import KDLOR, SVOR, SVOREX, AdversarialOrdinal, CrammerSinger, CSearchCV
+from rankplane.base import Trainer
 from rankplane.solver import tables
+from rankplane.solver.folds import make_folds
 from reference import loss
 
 TIGHT = {"tol": 1e-8, "max_iter": 2_000_000}
@@ -214,6 +216,21 @@ def test_kdlor_with_a_kernel_and_a_small_cache():
     whole, limited = (KDLOR(C=10, kernel="rbf", gamma=1.0, tol=1e-6, cache_size=size).fit(X, y) for size in (200, 0.01))
     np.testing.assert_allclose(whole.plane_scores(X), limited.plane_scores(X), atol=1e-8)
     assert np.mean(whole.predict(X) == y) > 0.7 > np.mean(KDLOR().fit(X, y).predict(X) == y)
+
+
+def test_thresholds_of_a_search_are_those_of_fits():
+    """Calibrators learn from scores of the folds; with all duals at their bounds, thresholds move far without a violation."""
+    X, y = make_ranked(n_rows=3000, n_columns=2000, n_ranks=5, density=0.02, seed=4)
+    X = X.multiply(1 / np.sqrt(X.multiply(X).sum(axis=1))).tocsr()
+    kept = np.sort(np.concatenate([np.flatnonzero(y == rank)[:n] for rank, n in enumerate((520, 400, 480, 530, 570), 1)]))
+    X, y = X[kept], y[kept]
+    trainer = Trainer(SVOREX(C=0.03), X, y, None)
+    folds = make_folds(5, X, trainer.rows.labels.numbers, None, 0)
+    lanes = trainer.rows.folds(trainer.table(), folds, trainer.rows.options.for_folds(), scales_C=True)
+    lanes.run(trainer.table())
+    trainer.solve()
+    spread = (X @ trainer.model.coef_[0]).std()
+    assert np.all(np.abs(lanes.lanes.solver.offsets().T - trainer.model.intercept_) < 2 * spread)
 
 
 @pytest.mark.parametrize("C", [1.0, 32.0])

@@ -29,6 +29,8 @@ NO_VIOLATION_JOINED = NO_VIOLATION | {np.dtype(np.float64): 1e-11}
 NO_GAP = 1e-8
 # Smaller ones change the scores of a search by less than chance does.
 VIOLATION_OF_FOLDS = 0.05
+# Of duals that are tied to each other, by the order of offsets or by joined planes, which have farther to go than violations say.
+VIOLATION_OF_TIED_FOLDS = 0.01
 
 
 class Stopping(NamedTuple):
