@@ -20,10 +20,10 @@ INTRODUCTION = """## How the models compare
 All models of the package on the same splits (`python -m benchmarks.models.run`), each tuned on training rows alone. Linear models
 of texts use TF-IDF of words and pairs of words; tables are standardised. Accuracy, MAE and MSE are means over the sets of answers
 by calibrated probabilities; *MAE uncalibrated* is that of the model's own ranker. *Ranks* are average ranks over the sets, 1 being
-best, and the table is sorted by those of MAE. CPU seconds are sums over the sets of a split: choice of C (and of gamma), fit and
-calibration. Of the loss, only the hinge is shown for models that are not named with another one; Committee has its own.
+best, and the table is sorted by those of MAE. CPU seconds are sums over the sets, of one split: choice of C (and of gamma), fit and
+calibration. Models that are not named with a loss have the hinge loss, or their own.
 
-Methods joined by a bar in the diagrams cannot be told apart at the 95 % level (Nemenyi's test): with so few sets, most cannot.
+Models joined by a bar in the diagrams cannot be told apart at the 95 % level (Nemenyi's test).
 """
 DISCRIMINANT = """### KDLOR on many texts
 
@@ -135,7 +135,7 @@ def diagrams(families: Sequence[Family], folder: Path) -> list[str]:
         console.print("No pictures: matplotlib is not installed.")
         return parts
     for axes, family, verdict in zip(panels, chosen, verdicts, strict=True):
-        draw(axes, family.models, verdict)
+        draw(axes, [model.replace("AdversarialOrdinal", "Adversarial") for model in family.models], verdict)
         axes.set_title(f"{family.title} ({verdict.n_sets} sets), MAE", loc="left")
     shown = drawing.save(figure, folder, "models", "Critical differences of average ranks by MAE, on texts, on tables and on both")
     return [*parts, shown.replace(f"({folder.name}/", f"({folder.parent.name}/{folder.name}/")]
