@@ -21,7 +21,7 @@ from rankplane import KDLOR, NPSVOR, SVOR, TextVectorizer
 PRESETS = {"largemovie": "paper", "tripadvisor_250k": "default"}
 MODELS: dict[str, Any] = {
     "KDLOR, C = 1": partial(KDLOR, C=1.0),
-    "KDLOR, C = 100": partial(KDLOR, C=100.0),
+    "KDLOR, C = 10": partial(KDLOR, C=10.0),
     "SVOR, C = 1": SVOR,
     "NPSVOR, C = 1": NPSVOR,
 }
