@@ -14,6 +14,7 @@ from benchmarks.common import RESULTS, read_lines
 from benchmarks.fit import page as fit
 from benchmarks.goals import goal_section
 from benchmarks.kernel import page as kernel
+from benchmarks.models import page as models
 from benchmarks.presets import page as presets
 from benchmarks.processes import page as processes
 from benchmarks.scaling import page as scaling
@@ -26,7 +27,7 @@ from lab import ROOT
 from lab.display import console
 from lab.results import Line
 
-PAGES = (fit, scaling, stopping, accuracy, presets, search, vectorize, serve, kernel, tables, processes, calibrators)
+PAGES = (fit, scaling, stopping, accuracy, presets, search, vectorize, serve, kernel, models, tables, processes, calibrators)
 WITH_GOALS = (fit, scaling, search, vectorize, serve)
 
 INTRODUCTION = """# Benchmarks

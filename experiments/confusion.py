@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import drawing, linear_models
+from experiments import linear_models
 from experiments.layout import SPLITS
 from experiments.linear_models import FOUR
 from experiments.notebook import Job, Notebook
 from experiments.sets import TITLES, Collection
 from experiments.summaries import Place
+from lab import drawing
 from lab.tables import number, table
 
 PLACES: tuple[Place, ...] = (("mobilephone", "plain"), ("mobilephone", "review"), ("tripadvisor", "plain"))

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import drawing
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import Collection
+from lab import drawing
 from lab.tables import table
 from rankplane import NPSVOR
 from rankplane.prediction import rankers

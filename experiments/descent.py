@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from experiments import drawing
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import TITLES, Collection
+from lab import drawing
 from lab.tables import number, table
 from lab.timing import timed
 from rankplane import NPSVOR

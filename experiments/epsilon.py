@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments import drawing, methods
+from experiments import methods
 from experiments.layout import SPLITS, ordered
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import TITLES, Collection, by_seed
 from experiments.summaries import collect
+from lab import drawing
 from lab.tables import number, table
 
 EXPERIMENT = "epsilon"

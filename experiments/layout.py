@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log2
 
 from experiments.sets import PAPER_NAMES, TEXT_SETS, TITLES, WITH_COPIES
-from experiments.summaries import Place, Sample, Samples, average_ranks, complete, errors_of, table_of
+from experiments.summaries import Place, Sample, Samples, complete, errors_of, table_of
+from lab.significance import average_ranks
 from lab.tables import number, table
 
 ORDER = ("treebank_features", *TEXT_SETS)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from experiments import beyond, drawing, methods
+from experiments import beyond, methods
 from experiments.notebook import Job, Line, Notebook, SkipError
 from experiments.sets import TITLES, Collection, split_rows, vectorised
 from experiments.summaries import collect
+from lab import drawing
 from lab.data import Data
 from lab.tables import number, table
 

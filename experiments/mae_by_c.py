@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments import drawing, methods
+from experiments import methods
 from experiments.layout import join, ordered, place_name, power
 from experiments.linear_models import FOUR
 from experiments.notebook import Job, Line, Notebook
 from experiments.sets import TEXT_SETS, Collection, by_seed
 from experiments.summaries import Place, collect
+from lab import drawing
 from lab.tables import table
 from lab.timing import processor_timed
 

@@ -5,18 +5,19 @@ Nothing is computed here: the tests read the paper's table and the lines of the 
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import beyond, drawing, linear_models
+from experiments import beyond, linear_models
 from experiments.layout import honest, join, ordered, plain
 from experiments.linear_models import FOUR
 from experiments.notebook import Job, Notebook
 from experiments.published import LINEAR_MAE, LINEAR_MSE
 from experiments.sets import Collection
-from experiments.summaries import LEVEL, Verdict, cliques, collect, compare, errors_of, table_of
+from experiments.summaries import collect, errors_of, table_of
+from lab import drawing
+from lab.significance import LEVEL, TOP, compare, depth, draw
 from lab.tables import number, table
 
 WORDS = """Methods are ranked on every data set by their mean error over the splits that all of them have. Friedman's test (as Iman
@@ -24,7 +25,6 @@ and Davenport's F) asks whether such ranks could come from methods that do not d
 whose average ranks differ by less than the critical difference (CD) are joined by a bar, and cannot be distinguished at the 95 %
 level with so few data sets.
 """
-TOP, BAR = 1.6, 0.26  # room above the line of ranks, and for each bar below it
 Family = tuple[str, Sequence[str], NDArray[np.float64]]
 
 
@@ -87,37 +87,3 @@ def section(notebook: Notebook, pictures: Path) -> str:
         )
         parts.append(table(head, rows))
     return "\n".join(parts)
-
-
-def depth(verdict: Verdict) -> float:
-    """How far below the line of ranks the bars and names of a diagram reach, in lines of about half a name."""
-    n_bars = len(cliques(list(verdict.ranks), verdict.critical_difference))
-    return 0.9 + BAR * n_bars + 0.55 * -(-len(verdict.ranks) // 2)
-
-
-def draw(axes: Any, methods: Sequence[str], verdict: Verdict) -> None:
-    """Average ranks on a line, names to either side, bars over methods that do not differ."""
-    n = len(methods)
-    order = np.argsort(verdict.ranks, kind="stable")
-    ranks = verdict.ranks[order]
-    bars = cliques(list(ranks), verdict.critical_difference)
-    n_left = -(-n // 2)
-    drop = BAR * len(bars)
-    axes.set(xlim=(1 - 0.35 * n, n + 0.35 * n), ylim=(-depth(verdict), TOP))
-    axes.set_axis_off()
-    axes.plot([1, n], [0, 0], color="black", linewidth=1)
-    for tick in range(1, n + 1):
-        axes.plot([tick, tick], [0, 0.18], color="black", linewidth=1)
-        axes.text(tick, 0.3, str(tick), ha="center", va="bottom", fontsize=9)
-    axes.plot([1, 1 + verdict.critical_difference], [1.15, 1.15], color="black", linewidth=2)
-    axes.text(1 + verdict.critical_difference + 0.05, 1.15, f"CD = {verdict.critical_difference:.2f}", va="center", fontsize=9)
-    for i, rank in enumerate(ranks):
-        is_left = i < n_left
-        level = -0.55 - drop - 0.55 * (i if is_left else n - 1 - i)
-        end = 1 - 0.1 * n if is_left else n + 0.1 * n
-        axes.plot([rank, rank, end], [0, level, level], color="black", linewidth=0.8)
-        name = f"{methods[order[i]]} ({rank:.2f})"
-        axes.text(end + (-0.04 if is_left else 0.04), level, name, ha="right" if is_left else "left", va="center", fontsize=9)
-    for i, (first, last) in enumerate(bars):
-        y = -0.2 - BAR * i
-        axes.plot([ranks[first] - 0.05, ranks[last] + 0.05], [y, y], color=drawing.COLOURS[0], linewidth=4, solid_capstyle="round")

@@ -3,9 +3,6 @@
 Splits of one data set share rows, so their results vary less than those of independent samples would. The variance of a mean of n
 splits is taken as (1/n + test/train) times that of single splits (Nadeau and Bengio, *Inference for the generalization error*,
 2003).
-
-Over data sets: the Friedman test asks whether the methods' ranks differ at all; by the Nemenyi test two methods differ when their
-average ranks are a critical difference apart (Demsar, *Statistical comparisons of classifiers over multiple data sets*, 2006).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from experiments.notebook import Line
+from lab.significance import LEVEL
 
-LEVEL = 0.95
 LEAST_SPLITS = 3
 
 
@@ -112,52 +109,3 @@ def errors_of(samples: Samples, places: Iterable[Place], methods: Sequence[str])
 
 def table_of(published: Mapping[str, Mapping[str, float]], methods: Sequence[str]) -> NDArray[np.float64]:
     return np.array([[row[method] for method in methods] for row in published.values()]).reshape(len(published), len(methods))
-
-
-def average_ranks(errors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 is the smallest error; equal errors share their ranks."""
-    return np.asarray(stats.rankdata(errors, axis=1).mean(axis=0))
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Friedman's test, and the distance of average ranks from which two methods differ."""
-
-    ranks: NDArray[np.float64]
-    p_value: float
-    critical_difference: float
-    n_sets: int
-
-
-def compare(errors: NDArray[np.float64]) -> Verdict:
-    n_sets, n_methods = errors.shape
-    ranks = average_ranks(errors)
-    if n_methods < 3:
-        p_value = float(stats.wilcoxon(errors[:, 0], errors[:, 1]).pvalue)
-    else:
-        p_value = iman_davenport(float(stats.friedmanchisquare(*errors.T).statistic), n_sets, n_methods)
-    return Verdict(ranks, p_value, critical_difference(n_methods, n_sets), n_sets)
-
-
-def iman_davenport(chi_square: float, n_sets: int, n_methods: int) -> float:
-    """The p-value of their F, made of Friedman's chi-square, which is too cautious by itself."""
-    rest = n_sets * (n_methods - 1) - chi_square
-    if rest <= 1e-9:
-        return 0.0
-    return float(stats.f.sf((n_sets - 1) * chi_square / rest, n_methods - 1, (n_methods - 1) * (n_sets - 1)))
-
-
-def critical_difference(n_methods: int, n_sets: int) -> float:
-    quantile = stats.studentized_range.ppf(LEVEL, n_methods, np.inf) / np.sqrt(2)
-    return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_sets)))
-
-
-def cliques(ranks: Sequence[float], critical: float) -> list[tuple[int, int]]:
-    """Runs of methods, in the order of their ranks, no two of which differ; only those not inside another."""
-    ordered = sorted(ranks)
-    found: list[tuple[int, int]] = []
-    for first in range(len(ordered)):
-        last = max(i for i in range(first, len(ordered)) if ordered[i] - ordered[first] <= critical)
-        if last > first and not any(a <= first and last <= b for a, b in found):
-            found.append((first, last))
-    return found

@@ -16,19 +16,9 @@ from experiments.layout import against_paper, join, measure_table, power
 from experiments.notebook import RESULTS, Job, Notebook, SkipError, carry_out
 from experiments.one_against_one import PairwiseSVC
 from experiments.sets import Collection, RatedSet, by_seed, split_rows, vectorised
-from experiments.summaries import (
-    Sample,
-    average_ranks,
-    cliques,
-    collect,
-    compare,
-    critical_difference,
-    difference,
-    errors_of,
-    iman_davenport,
-    tally,
-)
+from experiments.summaries import Sample, collect, difference, errors_of, tally
 from lab.data import Data
+from lab.significance import average_ranks, cliques, compare, critical_difference, iman_davenport
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,7 +9,9 @@ from scipy.optimize import minimize
 
 from conftest import make_curved, make_ranked
 from rankplane import KDLOR, SVOR, SVOREX, AdversarialOrdinal, CrammerSinger, CSearchCV
+from rankplane.base import Trainer
 from rankplane.solver import tables
+from rankplane.solver.folds import make_folds
 from reference import loss
 
 TIGHT = {"tol": 1e-8, "max_iter": 2_000_000}
@@ -214,6 +216,39 @@ def test_kdlor_with_a_kernel_and_a_small_cache():
     whole, limited = (KDLOR(C=10, kernel="rbf", gamma=1.0, tol=1e-6, cache_size=size).fit(X, y) for size in (200, 0.01))
     np.testing.assert_allclose(whole.plane_scores(X), limited.plane_scores(X), atol=1e-8)
     assert np.mean(whole.predict(X) == y) > 0.7 > np.mean(KDLOR().fit(X, y).predict(X) == y)
+
+
+def test_thresholds_of_a_search_are_those_of_fits():
+    """Calibrators learn from scores of the folds; with all duals at their bounds, thresholds move far without a violation."""
+    X, y = make_ranked(n_rows=3000, n_columns=2000, n_ranks=5, density=0.02, seed=4)
+    X = X.multiply(1 / np.sqrt(X.multiply(X).sum(axis=1))).tocsr()
+    kept = np.sort(np.concatenate([np.flatnonzero(y == rank)[:n] for rank, n in enumerate((520, 400, 480, 530, 570), 1)]))
+    X, y = X[kept], y[kept]
+    trainer = Trainer(SVOREX(C=0.03), X, y, None)
+    folds = make_folds(5, X, trainer.rows.labels.numbers, None, 0)
+    lanes = trainer.rows.folds(trainer.table(), folds, trainer.rows.options.for_folds(), scales_C=True)
+    lanes.run(trainer.table())
+    trainer.solve()
+    spread = (X @ trainer.model.coef_[0]).std()
+    assert np.all(np.abs(lanes.lanes.solver.offsets().T - trainer.model.intercept_) < 2 * spread)
+
+
+@pytest.mark.parametrize("C", [1.0, 32.0])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_kdlor_of_more_rows_than_columns_and_rare_ranks(C, kernel):
+    """Unfinished products of means have large negative eigenvalues here, and steps beyond the rounding errors lead away."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 10)) @ rng.normal(size=(10, 10))
+    X /= X.std(axis=0)
+    y = np.searchsorted(np.quantile(z := X @ rng.normal(size=10) + rng.normal(size=900), [0.01, 0.05, 0.5, 0.9, 0.99]), z)
+    fitted = KDLOR(C=C, kernel=kernel, tol=1e-4).fit(X, y)
+    assert fitted.n_iter_[0] < 1000
+    assert fitted.duality_gap_[0] <= 1e-8 * abs(fitted.dual_objective_[0])
+    if kernel == "linear":
+        numbers = np.unique(y, return_inverse=True)[1]
+        w, _, value = direct_kdlor(X, numbers, C)
+        np.testing.assert_allclose(fitted.coef_[0], w, atol=1e-3 * np.abs(w).max())
+        assert -fitted.dual_objective_[0] == pytest.approx(value, rel=1e-6)
 
 
 def test_kdlor_where_ranks_are_missing():

@@ -65,6 +65,7 @@ class OrdinalModel(ExplanationMixin, RankModel):
     cache_size: float = 200
 
     free_offsets: ClassVar[bool] = False
+    is_joined: ClassVar[bool] = False  # whether the duals of a sample depend on each other
     fitted: ClassVar[tuple[str, ...]] = (
         "classes_",
         "coef_",
@@ -246,7 +247,7 @@ class Trainer:
 def options_of(model: OrdinalModel, X: Any) -> Options:
     """How the parameters of a model say to solve, with rows like these."""
     return Options(
-        **stopping_for(X, model.tol, model.max_iter)._asdict(),
+        **stopping_for(X, model.tol, model.max_iter, is_joined=model.is_joined)._asdict(),
         shrinking=model.shrinking,
         seed=validation.seed_of(model.random_state),
         n_threads=validation.check_n_jobs(model.n_jobs),

@@ -359,6 +359,7 @@ class JoinedModel(OrdinalModel):
     """Base class of models whose loss is the largest of several scores of a sample, so that planes depend on each other."""
 
     without = ("loss", "shrinking", "kernel", "gamma", "degree", "coef0", "cache_size")
+    is_joined = True
 
     def _solver_options(self, n_ranks: int) -> dict[str, Any]:
         if n_ranks > MAX_LANES:

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from conftest import make_ranked
@@ -68,7 +69,29 @@ def test_planes_are_those_of_one_place(model, size):
     assert apart.coef_.dtype == X.dtype
 
 
-@pytest.mark.parametrize("model", [SVOREX, KDLOR, CrammerSinger, AdversarialOrdinal], ids=lambda model: model.__name__)
+@pytest.mark.parametrize("model", [CrammerSinger(), AdversarialOrdinal(), AdversarialOrdinal(form="thresholds")], ids=str)
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_joined_planes_are_those_of_one_place(model, size):
+    X, y = make_ranked(n_rows=500, n_columns=300, density=0.05, seed=1)
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    alone = clone(model).set_params(tol=1e-5, max_iter=100_000).fit(X, y, weights)
+    apart = fit(model.set_params(tol=0.03), deal(size, X, y, weights), holdout=0, **LONG)
+    assert apart.rounds_[-1].why_last == "gap"
+    assert np.all(apart.duality_gap_ <= 0.03**2 * np.abs(apart.dual_objective_) * 1.01)
+    np.testing.assert_allclose(np.sum(apart.dual_objective_), np.sum(alone.dual_objective_), rtol=2e-3)
+    assert np.mean(apart.predict(X) == alone.predict(X)) > 0.98
+
+
+def test_joined_planes_over_workers_with_a_search_and_probabilities():
+    """Bounds become wider along the path, and duals are put back between those of the best C for the final planes."""
+    X, y = make_ranked(n_rows=500, n_columns=60, density=0.2, seed=1)
+    search = CSearchCV(CrammerSinger(probability=True), Cs=[0.01, 0.1, 1.0, 10.0])
+    apart = fit(search, deal(3, X, y), holdout=0.3)
+    alone = clone(search).fit(X, y)
+    assert np.mean(np.abs(apart.predict(X) - y)) == pytest.approx(np.mean(np.abs(alone.predict(X) - y)), abs=0.1)
+
+
+@pytest.mark.parametrize("model", [SVOREX, KDLOR], ids=lambda model: model.__name__)
 def test_models_whose_rows_must_be_together_are_refused(model):
     X, y = make_ranked(n_rows=40)
     with pytest.raises(ValueError, match=f"model must be one that can be fitted over workers, .* Got {model.__name__}"):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import make_ranked
-from rankplane import NPSVOR, SVC, SVOR, CSearchCV
+from rankplane import NPSVOR, SVC, SVOR, AdversarialOrdinal, CrammerSinger, CSearchCV
 from rankplane.distributed import fit_shard
 from rankplane.solver.blocks import Blocks, DamagedError, path_of, write_block
 
@@ -25,7 +25,11 @@ def in_blocks(folder, X, n_blocks):
     return Blocks.open(folder)
 
 
-@pytest.mark.parametrize("model", [NPSVOR(), NPSVOR(column_weight="ranks", class_weight="balanced"), SVC(), SVOR()], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [NPSVOR(), NPSVOR(column_weight="ranks", class_weight="balanced"), SVC(), SVOR(), CrammerSinger(), AdversarialOrdinal()],
+    ids=str,
+)
 def test_planes_are_those_of_memory(model, tmp_path):
     X, y = make_ranked(n_rows=300, n_columns=200, density=0.1, seed=1)
     model.set_params(C=0.3, tol=0.05)

@@ -26,6 +26,9 @@ round is added up. A lane that gets worse starts again without momentum.
 
 Free offsets are multipliers: after every round they move by rho times the sum of their duals, which must become zero. The
 certificate scales the duals so that it is, and counts how far that moved them.
+
+Joined lanes (see ``add_levels`` in the core) are one problem: objectives and gaps are sums over a group, and whatever changes duals
+keeps the sum of each row's at zero.
 """
 
 import time
@@ -168,6 +171,7 @@ class Rounds:
             n_threads=self.shard.options.n_threads,
             has_offsets=self.shard.options.has_offsets,
             rho=self.rho * self.comm.size,
+            n_joined=self.shard.options.n_joined,
         )
         self.lanes = blocks.lanes_of(self.X, self.table_rows, self.shape, self.shard.row_weights, options)
 
@@ -223,8 +227,9 @@ class Rounds:
         square = sums[1] + self._square_weights()
         if self.rho > 0 and not self.is_free:
             square = square + np.sum(self.offsets**2, axis=0) / self.rho
+        linear, square = self._of_groups(sums[0]), self._of_groups(square)
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_lane = np.where(square > 0, np.clip(-sums[0] / square, 1.0, factor), 1.0)
+            by_lane = np.where(square > 0, np.clip(-linear / square, 1.0, factor), 1.0)
         self.duals *= by_lane.astype(self.duals.dtype)
         self.collect(self.offsets * by_lane if self.is_free else None)
 
@@ -263,7 +268,20 @@ class Rounds:
             with np.errstate(invalid="ignore"):
                 of_visits = np.where(weights[..., None] > 0, of_visits * weights[..., None], 0.0)
             np.clip(duals[visits], of_visits[..., 0], of_visits[..., 1], out=found[visits], casting="unsafe")
+            if n_joined := self.shard.options.n_joined:
+                # Those of other ranks are not above zero; with the opposite sign, their sum is the dual of the row's own rank.
+                groups, most = (values.reshape(-1, n_joined) for values in (found[visits], of_visits[..., 1]))
+                others = np.where(most > 0, 0.0, groups)
+                sums = -others.sum(axis=1, keepdims=True)
+                others *= np.where(sums > (top := most.max(axis=1, keepdims=True)), top / np.where(sums > 0, sums, 1.0), 1.0)
+                groups = np.where(most > 0, -others.sum(axis=1, keepdims=True), others)
+                found[visits] = groups.reshape(found[visits].shape)
         return found
+
+    def _of_groups(self, values: Floats) -> Floats:
+        """Of joined lanes, the mean over their group; of others, the values as they are."""
+        n_joined = self.shard.options.n_joined
+        return np.repeat(values.reshape(-1, n_joined).mean(axis=1), n_joined) if n_joined else values
 
     def clip(self, table: Table) -> None:
         """Put duals back between the bounds, which those of an interrupted fit need not be."""
@@ -285,7 +303,7 @@ class Rounds:
             objective = dual - 0.5 * square
         else:
             objective = dual - 0.5 * square + 0.5 * self.rho * np.sum(dual_sums**2, axis=0)
-        return Certificate(objective, gap, support, own_terms, dual_sums)
+        return Certificate(self._of_groups(objective), self._of_groups(gap), support, own_terms, dual_sums)
 
     def _feasible(self, table: Table, positive: Floats, negative: Floats) -> tuple[Floats, Floats]:
         """Gap and dual sums of the duals with the larger side of each cut scaled down, so that they sum to zero."""
@@ -386,6 +404,7 @@ class Rounds:
         if self.rho > 0:
             linear = linear + np.sum(old.offsets * moved, axis=0) / self.rho
             square = square + np.sum(moved**2, axis=0) / self.rho
+        linear, square = self._of_groups(linear), self._of_groups(square)
         with np.errstate(divide="ignore", invalid="ignore"):
             best = np.clip(np.where(square > 0, -linear / square, 1.0), 0.0, 1.0)
         is_worse = linear + 0.5 * square > ROUNDING * np.abs(before.objective)

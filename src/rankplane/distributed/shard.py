@@ -106,7 +106,7 @@ def read_shard(model: OrdinalModel, X: Any, y: Any, sample_weight: ArrayLike | N
             row_weights=labels.row_weights(model.class_weight, given, counts),
             sample_weights=given,
             column_weight=validation.check_column_weight(model.column_weight, rows.shape[1], rows.dtype),
-            options=options_of(model, rows),
+            options=replace(options_of(model, rows), **model._solver_options(labels.n_ranks)),
         )
 
     shard = together(comm, finish)
@@ -119,10 +119,18 @@ def check_model(model: OrdinalModel) -> None:
     check_parameters(model)
     if not is_linear(model.kernel):
         raise ValueError(f"kernel must be 'linear' for a fit over workers. Got {model.kernel!r}.")
-    if type(model)._solver_options is not OrdinalModel._solver_options:
+    if not can_be_dealt(model):
         raise ValueError(f"model must be one that can be fitted over workers, such as NPSVOR or SVOR. Got {type(model).__name__}.")
     if coupling := getattr(model, "coupling", 0):
         raise ValueError(f"coupling must be 0 for a fit over workers. Got {coupling!r}.")
+
+
+def can_be_dealt(model: Any) -> bool:
+    """Whether a solve on some of the rows makes sense by itself, so that others may be elsewhere, or on disk.
+
+    Means of ranks and the order of thresholds are facts of all rows; the duals of joined planes depend on each other row by row.
+    """
+    return isinstance(model, OrdinalModel) and not model._solver_options(2).keys() - {"n_joined"}
 
 
 def check_rows(model: OrdinalModel, X: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from rankplane import modelfile
-from rankplane.base import OrdinalModel
+from rankplane.distributed.shard import can_be_dealt
 from rankplane.inputs.fingerprints import Fingerprint
 from rankplane.inputs.reading import STDIN, Dialect, InputError, format_of, widened
 from rankplane.inputs.schema import Inputs, Rows
@@ -53,8 +53,7 @@ def why_not(files: Sequence[str], choices: Choices) -> str | None:
         return "standard input can be read only once"
     if choices.kernel not in ("linear", AUTO):
         return f"{named('kernel', choices.kernel)} needs all rows in memory"
-    kind = None if choices.model == AUTO else modelfile.MODELS[choices.model]
-    if kind is not None and getattr(kind, "_solver_options", None) is not OrdinalModel._solver_options:
+    if choices.model != AUTO and not can_be_dealt(modelfile.MODELS[choices.model]()):
         return f"{named('model', choices.model)} needs all rows in memory"
     return None
 

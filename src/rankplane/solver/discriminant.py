@@ -33,6 +33,7 @@ from rankplane.solver.tables import Table
 Floats = NDArray[np.float64]
 STEPS_AT_ONCE = 8  # of conjugate gradients, before gaps are measured, which takes as long as one
 LEAST_GAP = 1e-11  # relative; smaller ones are rounding errors
+SPENT = 1e-20  # share of the square of the first residual, below which conjugate gradients begin anew
 
 
 class Discriminant:
@@ -59,15 +60,21 @@ class Discriminant:
         lanes = [lane for lane in range(self.n_lanes) if not (frozen and frozen[lane])]
         q = np.zeros_like(problem.ends) if self.q is None else self.q
         u, images = problem.ends - problem.spread(q), np.empty_like(q)
-        of_ends, of_q = self.times(problem.ends), self.times(problem.spread(q))
-        residual = problem.C * problem.centred(of_ends - of_q) - q
-        direction, square = residual.copy(), np.sum(residual**2, axis=0)
+        of_ends, of_q = self.times(problem.ends), np.empty_like(q)
+        residual, direction, square, spent = q, q, np.zeros(q.shape[1]), np.full(q.shape[1], np.inf)
+        columns = np.zeros(q.shape[1], dtype=bool)
         # As of planes, a small violation is not enough by default; that of kernels is the root of the gap.
         is_default = self.options.gap is not None and not isinstance(self.X, Gram)
         limit = min(self.options.tol, self.options.gap) if is_default else self.options.tol**2
         n_steps, before = 0, {lane: replace(self.found[lane], n_sweeps=0) for lane in range(self.n_lanes)}
         most = self.options.max_iter if max_sweeps is None else max_sweeps
         while True:
+            # Beyond that, residuals of the recurrence are rounding errors, and steps lead away: it begins anew from here.
+            if not np.any(columns & (square > spent)):
+                of_q = self.times(problem.spread(q))
+                residual = problem.C * problem.centred(of_ends - of_q) - q
+                direction, square = residual.copy(), np.sum(residual**2, axis=0)
+                spent = SPENT * square
             images = of_ends - of_q
             u = problem.ends - problem.spread(q)
             left = self.times(problem.spread(residual))
@@ -79,15 +86,16 @@ class Discriminant:
                 on_report(n_steps, len(q), lanes, [self.found[lane].violation for lane in lanes])
             if not is_open.any() or n_steps >= most:
                 break
-            is_moving = np.repeat(is_open, self.n_cuts) & (square > 0)
+            columns = np.repeat(is_open, self.n_cuts)
             for _ in range(min(STEPS_AT_ONCE, most - n_steps)):
+                is_moving = columns & (square > spent)
                 product = self.times(problem.spread(direction))
                 change = direction + problem.C * problem.centred(product)
                 curvature = np.sum(direction * change, axis=0)
                 step = np.where(is_moving & (curvature > 0), square / np.where(curvature > 0, curvature, 1.0), 0.0)
                 q, of_q, residual = q + step * direction, of_q + step * product, residual - step * change
                 last, square = square, np.sum(residual**2, axis=0)
-                direction = residual + np.where(last > 0, square / np.where(last > 0, last, 1.0), 0.0) * direction
+                direction = residual + np.where(is_moving, square / np.where(last > 0, last, 1.0), 0.0) * direction
                 n_steps += 1
         self.q = q
         for lane in range(self.n_lanes):
@@ -200,11 +208,14 @@ class Problem:
         if n_pairs < 1:
             return Lane.empty(self.n_cuts)
         v, ends = images[:, own][:, :n_pairs], self.ends[:, own][:, :n_pairs]
+        rest = self.spread(residual)[:, own]
         products = ends.T @ v  # d_k.v_l
+        # (I + C S) v_k = d_k + r_k before the end, and v_k.(I + C S) v_l has no negative eigenvalue; d_k.v_l may have large ones.
+        energy = products + rest[:, :n_pairs].T @ v
         mix = np.zeros(self.n_cuts)
-        mix[:n_pairs] = least_on_simplex(0.5 * (products + products.T))
+        mix[:n_pairs] = least_on_simplex(0.5 * (energy + energy.T))
         at_ends = products @ mix[:n_pairs]
-        rest = self.spread(residual)[:, own] @ mix
+        rest = rest @ mix
         square = max(0.0, float(np.sum(rest[:, None] * left[:, own] * mix)))
         gap = max(0.0, float(mix[:n_pairs] @ at_ends - at_ends.min())) + 0.5 * square
         value = 0.5 * float(mix[:n_pairs] @ at_ends)
@@ -252,6 +263,7 @@ def least_on_simplex(G: Floats) -> Floats:
     scale = float(np.trace(G)) / n
     if scale <= 0:
         return np.full(n, 1.0 / n)
-    factor = np.linalg.cholesky(G / scale + 1e-12 * np.eye(n))
-    found, _ = nnls(factor.T, np.linalg.solve(factor, np.ones(n)))
+    values, vectors = np.linalg.eigh(G / scale)
+    roots = np.sqrt(np.maximum(values, 1e-12))  # negative ones are rounding errors
+    found, _ = nnls(roots[:, None] * vectors.T, vectors.sum(axis=0) / roots)
     return np.asarray(found / found.sum())

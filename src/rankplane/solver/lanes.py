@@ -19,7 +19,7 @@ from rankplane.solver.discriminant import Discriminant
 from rankplane.solver.interior import NEVER
 from rankplane.solver.kernels import Gram
 from rankplane.solver.planes import Planes
-from rankplane.solver.stopping import VIOLATION_OF_FOLDS
+from rankplane.solver.stopping import VIOLATION_OF_FOLDS, VIOLATION_OF_TIED_FOLDS
 from rankplane.solver.tables import Table
 
 MAX_LANES = _core.max_lanes  # that one pass over X can serve
@@ -56,7 +56,8 @@ class Options:
         """For the folds of a search. A walk measures violations relative to its first sweep, at the smallest C, where they are
         largest. With half the tolerance its planes are as accurate as those of single fits.
         """
-        return replace(self, tol=0.5 * self.tol if self.gap is None else VIOLATION_OF_FOLDS, gap=None)
+        by_default = VIOLATION_OF_TIED_FOLDS if self.ordered_offsets or self.n_joined else VIOLATION_OF_FOLDS
+        return replace(self, tol=0.5 * self.tol if self.gap is None else by_default, gap=None)
 
     def for_core(self) -> _core.Options:
         return _core.Options(

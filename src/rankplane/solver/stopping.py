@@ -24,9 +24,13 @@ MOST_SWEEPS = 1000
 MOST_VISITS, VISITS_OF_ROW = 1_000_000_000, 50
 # Where single precision stalls, and where repeated and weighted samples give the same seven digits in double precision.
 NO_VIOLATION = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
+# The same digits of joined planes, whose scores are less settled at the same violations. A tenth takes some ten sweeps more.
+NO_VIOLATION_JOINED = NO_VIOLATION | {np.dtype(np.float64): 1e-11}
 NO_GAP = 1e-8
 # Smaller ones change the scores of a search by less than chance does.
 VIOLATION_OF_FOLDS = 0.05
+# Of duals that are tied to each other, by the order of offsets or by joined planes, which have farther to go than violations say.
+VIOLATION_OF_TIED_FOLDS = 0.01
 
 
 class Stopping(NamedTuple):
@@ -37,7 +41,7 @@ class Stopping(NamedTuple):
     gap: float | None = None
 
 
-def stopping_for(X: Any, tol: float | None, max_iter: int | None) -> Stopping:
+def stopping_for(X: Any, tol: float | None, max_iter: int | None, *, is_joined: bool = False) -> Stopping:
     """What the user asks for, or what suits the data."""
     if tol is not None:
         return Stopping(tol, max_iter or MOST_SWEEPS)
@@ -48,4 +52,5 @@ def stopping_for(X: Any, tol: float | None, max_iter: int | None) -> Stopping:
         max_iter = max(MOST_SWEEPS, MOST_VISITS // max(1, n_values + VISITS_OF_ROW * X.shape[0]))
     if is_kernel:  # whose tolerance is the root of the gap
         return Stopping(math.sqrt(NO_GAP if is_small else LARGEST_GAP), max_iter, LARGEST_GAP)
-    return Stopping(NO_VIOLATION[X.dtype] if is_small else SMALL_VIOLATION, max_iter, LARGEST_GAP)
+    smallest = NO_VIOLATION_JOINED if is_joined else NO_VIOLATION
+    return Stopping(smallest[X.dtype] if is_small else SMALL_VIOLATION, max_iter, LARGEST_GAP)
