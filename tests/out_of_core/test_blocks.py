@@ -18,10 +18,11 @@ from rankplane.distributed import fit_shard
 from rankplane.solver.blocks import Blocks, DamagedError, path_of, write_block
 
 
-def in_blocks(folder, X, n_blocks):
-    ends = np.linspace(0, X.shape[0], n_blocks + 1).astype(int)
+def in_blocks(folder, X, n_visits, n_together=4):
+    """Blocks that are visited so many times in a round, some together."""
+    ends = np.linspace(0, X.shape[0], n_visits * n_together + 1).astype(int)
     facts = [write_block(folder, i, X[a:b]) for i, (a, b) in enumerate(itertools.pairwise(ends))]
-    Blocks(folder, facts, X.shape[1], X.dtype).save()
+    Blocks(folder, facts, X.shape[1], X.dtype, n_together).save()
     return Blocks.open(folder)
 
 

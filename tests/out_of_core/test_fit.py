@@ -54,7 +54,7 @@ def tiny(monkeypatch):
     """Chunks and blocks of a few hundred rows."""
     monkeypatch.setattr(memory, "PER_TEXT", 1 << 10)
     monkeypatch.setattr(memory, "PER_ENTRY", 1 << 10)
-    monkeypatch.setattr(memory, "LEAST_BLOCK", 1)
+    monkeypatch.setattr(memory, "LEAST_TOGETHER", 16)
     monkeypatch.setattr(passes, "BATCH", 128)
 
 

@@ -24,7 +24,7 @@ from rankplane.inputs.svmlight import MAX_COLUMN
 from rankplane.options import named as named_option
 from rankplane.out_of_core.counting import ByFiles, StoredCounts, store
 from rankplane.out_of_core.folder import Folder
-from rankplane.out_of_core.memory import Plan
+from rankplane.out_of_core.memory import N_TOGETHER, Plan
 from rankplane.progress import ProgressBar
 from rankplane.solver.blocks import Blocks, write_block
 from rankplane.tabular import is_missing
@@ -315,7 +315,7 @@ def second_pass(
     for block in range(layout.n_blocks):
         X = gathered([chunk.rows_of(block) for chunk in chunks], counted.n_columns)
         facts.append(write_block(folder.path, block, X))
-    blocks = Blocks(folder.path, facts, counted.n_columns, X.dtype)
+    blocks = Blocks(folder.path, facts, counted.n_columns, X.dtype, N_TOGETHER)
     blocks.save()
     folder.remove(["chunk-"])
     return blocks
