@@ -2,8 +2,8 @@
 
 Each run is a process of its own, on the same two files. The reviews, and what more of them are than there are, are those of
 ``benchmarks.scaling.end_to_end``. What the program takes without data is measured by training on a hundred of them. The memory of
-the run from disk is that, and the rest of the peak in memory divided by ``--share``. Beside them: learners that read the file row
-by row, see ``benchmarks.out_of_core.streams``.
+the run from disk is that, and the rest of the peak in memory divided by ``--share``, or the least that there must be.
+Beside them: learners that read the file row by row, see ``benchmarks.out_of_core.streams``.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from lab.data import data_folder
 from lab.display import console
 from lab.memory import run_measured
 from lab.results import n_cores
+from rankplane.out_of_core.memory import LEAST, READING
 
 TEST_SHARE = 0.1
 FEW = 100  # rows
@@ -89,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
         whole = measured("in memory", train_command(train, test, options.jobs, []))
         lines = [whole]
         for share in options.share:
-            limit = int(bare + (whole["peak_bytes"] - bare) / share)
+            limit = int(bare + max((whole["peak_bytes"] - bare) / share, READING + LEAST))
             command = train_command(train, test, options.jobs, ["--memory", str(limit)])
             lines.append(measured("from disk", command) | {"limit": limit, "bare": bare})
         for name in [] if options.no_streams else LEARNERS:
