@@ -76,11 +76,13 @@ class Columns:
     shared: NDArray[np.intp]
     counts: NDArray[np.int64]  # rows of all workers
     n_workers: NDArray[np.int64]
+    shares: Floats  # of what all columns add up to: all of this worker's own, and as much of the shared ones as others take
 
     @classmethod
     def of(cls, shard: Shard, comm: Comm) -> "Columns":
         own, counts, n_workers = shard.column_counts(comm)
-        return cls((own > 0) & (n_workers == 1), np.flatnonzero(n_workers > 1), counts, n_workers)
+        is_own, is_shared = (own > 0) & (n_workers == 1), n_workers > 1
+        return cls(is_own, np.flatnonzero(is_shared), counts, n_workers, is_own + is_shared / comm.size)
 
     def factors(self, agreement: float) -> Floats:
         """``s_c``."""
@@ -197,6 +199,9 @@ class Rounds:
 
         def of_rows(X: Any, own: slice) -> Floats:
             total, wanted = np.zeros((X.shape[1], self.n_lanes)), by_row[own]
+            used = np.flatnonzero(wanted.any(axis=1))
+            if 2 * len(used) < len(wanted):
+                X, wanted = X[used], wanted[used]
             for rows in chunks(X) if sp.issparse(X) and X.nnz else [slice(None)]:
                 total += X[rows].T.astype(np.float64) @ wanted[rows]
             return total
@@ -307,14 +312,9 @@ class Rounds:
         return self._products_of_lanes(self.V, self.V)
 
     def _products_of_lanes(self, A: NDArray[Any], B: NDArray[Any]) -> Floats:
-        """The inner product of two sets of weights, as V has them, lane by lane."""
-
-        def product(columns: Any) -> Floats:
-            return np.asarray(np.einsum("cl,cl,c->l", A[columns], B[columns], self.factors[columns], dtype=np.float64))
-
-        if self.comm.size == 1:
-            return product(slice(None))
-        return product(self.columns.shared) + self.comm.allreduce(product(self.columns.is_own))
+        """The inner product of two sets of weights, as V has them, lane by lane. Each worker adds its share of shared columns."""
+        shares = self.columns.shares * self.factors
+        return self.comm.allreduce(np.asarray(np.einsum("cl,cl,c->l", A, B, shares, dtype=np.float64)))
 
     def step(self, table: Table, n_sweeps: int, enough: float) -> Certificate:
         """One round; returns the certificate of the planes after it. Gaps above ``enough`` of the objective may be estimates."""

@@ -271,7 +271,8 @@ class Fit:
             self.try_setting(step.setting, step.factor)
         if not self.is_final:
             self.is_final = True
-            if self.rounds is not None:
+            is_as_before = self.best_duals is None and self.scale == 1 and not self.shard.learns_column_weights
+            if self.rounds is not None and not is_as_before:
                 state = self.rounds.state()
                 state = replace(state, duals=state.duals if self.best_duals is None else self.best_duals)
                 self.resumed, self.rounds = state, None
@@ -343,11 +344,13 @@ class Fit:
         setting = self.choice.best_setting
         self.model.set_params(**setting)
         table = self.table()
-        self.rounds = self.make_rounds(table, self.resumed)
         wide = self.wide(table, is_final=True)
-        if self.resumed is not None:
-            self.rounds.clip(wide)
-        self.resumed = None
+        if self.rounds is None:
+            self.rounds = self.make_rounds(table, self.resumed)
+            if self.resumed is not None:
+                self.rounds.clip(wide)
+            self.resumed = None
+        self.rounds.forget()
         self.repeat(wide, "final planes", self.tol_gap)
         report = self.reports[-1]
         planes = self.rounds.planes(wide, has_converged=report.why_last != "too many rounds")
