@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-EPOCHS, BITS, CHUNK = 5, 22, 10_000
+EPOCHS, BITS, CHUNK = 3, 22, 10_000
 WORDS = re.compile(r"\w+|[!?]")
 Rows = list[tuple[str, int]]
 

@@ -15,6 +15,7 @@ from command import COMMAND, complaint
 from rankplane import NPSVOR, CSearchCV, TextVectorizer, load_model, read_metadata
 from rankplane.cli import main
 from rankplane.distributed.text import Counts, Merge
+from rankplane.inputs.delimited import PLAIN
 from rankplane.inputs.reading import InputError
 from rankplane.out_of_core import fit, memory, passes, training, work
 from rankplane.out_of_core.counting import ByFiles, StoredCounts, store
@@ -54,7 +55,7 @@ def tiny(monkeypatch):
     """Chunks and blocks of a few hundred rows."""
     monkeypatch.setattr(memory, "PER_TEXT", 1 << 10)
     monkeypatch.setattr(memory, "PER_ENTRY", 1 << 10)
-    monkeypatch.setattr(memory, "LEAST_BLOCK", 1)
+    monkeypatch.setattr(memory, "LEAST_TOGETHER", 16)
     monkeypatch.setattr(passes, "BATCH", 128)
 
 
@@ -147,10 +148,31 @@ def test_train_in_a_given_memory(folder, tmp_path, capsys):
     assert main(["train", "whole.csv", *TRAIN, "-o", str(tmp_path / "n"), "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)
     assert metadata["fingerprint"] == alone["fingerprint"]
+    assert [record["what"] for record in metadata["choice"]] == [record["what"] for record in alone["choice"]]
     assert metadata["data"]["rows"] == 1500
     assert metadata["data"]["trained_on"] + metadata["metrics"]["rows"] == 1500
     assert abs(metadata["metrics"]["model"]["mae"] - alone["metrics"]["model"]["mae"]) < 0.12
     assert main(["predict", output, "test.csv", "-o", str(tmp_path / "p.csv")]) == 0
+
+
+def test_a_sample_is_drawn_from_all_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(passes, "BATCH", 64)
+    rows = [row | {"stars": 1 + number % 4} for number, row in enumerate(make_rows(800))]
+    write_csv(tmp_path / "rare.csv", [*rows, rows[0] | {"review": "the only one", "stars": 5}])
+    options = {"target": "stars", "text": ["review"], "group": None, "ranks": None}
+    source = passes.Source.of([str(tmp_path / "rare.csv")], PLAIN, 0, **options)
+    (sample, n_rows), (again, _) = (source.sample(6000, 0.2, None) for _ in range(2))
+    assert n_rows == 801
+    assert 3000 < sample.features.n_bytes < 7000
+    assert list(sample.features) == list(again.features)
+    assert set(sample.labels.tolist()) - {5} == {1, 2, 3, 4}
+    places = [texts_of(rows).index(text) for text in sample.features if text != "the only one"]
+    assert min(places) < 200
+    assert max(places) > 600
+    keys = np.concatenate(
+        [chunk.keys[np.isin(list(chunk.features), list(sample.features))] for chunk in source.chunks(10**6, None)]
+    )
+    assert passes.fraction(keys).min() >= 0.2
 
 
 def test_test_files_and_groups(tmp_path):

@@ -7,6 +7,7 @@ import numpy as np
 LEAST_GAIN = 0.005  # of the held-out error, in a round; smaller ones do not count
 ROUNDS_WITHOUT = 2
 SMALL_GAIN = 0.001  # of the objective, in a round
+MANY_ROUNDS = 30
 WIDEST_GAP = 1.0  # of the objective, with which an error can have settled: before, it may just stand still
 
 
@@ -25,7 +26,8 @@ class Round:
     objective : float
         Dual objective, summed over the planes.
     gap : float
-        Duality gap relative to the objective, of the plane where it is largest.
+        Duality gap relative to the objective, of the plane where it is largest. Of samples on disk, if it is not small yet, an
+        estimate: each block's share of it as it was before its sweeps.
     error : float
         Mean absolute error on the held-out rows of all workers, by the model's own rule; NaN without held-out rows.
     seconds_computing : float
@@ -58,11 +60,14 @@ class Round:
 class Patience:
     """Ends a phase: when the gap is small, when the held-out error has settled, or when there were too many rounds.
 
-    With a ``least_gain``, also when the objective gains less than this share of it, where there is no held-out error.
+    With a ``least_gain``, also when the objective gains less than this share of it, where there is no held-out error, in round
+    ``first_settled`` or later.
     """
 
-    def __init__(self, tol_gap: float, max_rounds: int, least_gain: float = 0.0) -> None:
-        self.tol_gap, self.max_rounds, self.least_gain = tol_gap, max_rounds, least_gain
+    least_gain, first_settled = 0.0, 1
+
+    def __init__(self, tol_gap: float, max_rounds: int) -> None:
+        self.tol_gap, self.max_rounds = tol_gap, max_rounds
         self.n_rounds = self.n_without = 0
         self.best, self.objective = np.inf, np.nan
 
@@ -79,6 +84,6 @@ class Patience:
         if not np.isnan(error) and self.n_without >= ROUNDS_WITHOUT and gap <= WIDEST_GAP:
             return "error settled"
         has_gained = not before - objective < self.least_gain * abs(objective)
-        if self.least_gain > 0 and np.isnan(error) and gap <= WIDEST_GAP and not has_gained:
+        if self.least_gain > 0 and self.n_rounds >= self.first_settled and np.isnan(error) and gap <= WIDEST_GAP and not has_gained:
             return "objective settled"
         return "too many rounds" if self.n_rounds >= self.max_rounds else ""

@@ -45,10 +45,11 @@ from rankplane.distributed.shard import Shard
 from rankplane.solver import blocks
 from rankplane.solver.column_weights import chunks
 from rankplane.solver.planes import Planes
-from rankplane.solver.tables import Table, soft_residual
+from rankplane.solver.tables import Table, dual_costs, soft_residual
 
 AGREEMENT = 0.03  # measured, see docs/scale.md
 RAISE = 4.0
+LIKELY = 2.0  # times the gap before a round is likely to be that after it
 ROUNDING = 1e-6  # of the objective
 VISITS = 1 << 16  # that are worked on together
 Floats = NDArray[np.float64]
@@ -78,11 +79,13 @@ class Columns:
     shared: NDArray[np.intp]
     counts: NDArray[np.int64]  # rows of all workers
     n_workers: NDArray[np.int64]
+    shares: Floats  # of what all columns add up to: all of this worker's own, and as much of the shared ones as others take
 
     @classmethod
     def of(cls, shard: Shard, comm: Comm) -> "Columns":
         own, counts, n_workers = shard.column_counts(comm)
-        return cls((own > 0) & (n_workers == 1), np.flatnonzero(n_workers > 1), counts, n_workers)
+        is_own, is_shared = (own > 0) & (n_workers == 1), n_workers > 1
+        return cls(is_own, np.flatnonzero(is_shared), counts, n_workers, is_own + is_shared / comm.size)
 
     def factors(self, agreement: float) -> Floats:
         """``s_c``."""
@@ -200,6 +203,9 @@ class Rounds:
 
         def of_rows(X: Any, own: slice) -> Floats:
             total, wanted = np.zeros((X.shape[1], self.n_lanes)), by_row[own]
+            used = np.flatnonzero(wanted.any(axis=1))
+            if 2 * len(used) < len(wanted):
+                X, wanted = X[used], wanted[used]
             for rows in chunks(X) if sp.issparse(X) and X.nnz else [slice(None)]:
                 total += X[rows].T.astype(np.float64) @ wanted[rows]
             return total
@@ -324,16 +330,16 @@ class Rounds:
         return self._products_of_lanes(self.V, self.V)
 
     def _products_of_lanes(self, A: NDArray[Any], B: NDArray[Any]) -> Floats:
-        """The inner product of two sets of weights, as V has them, lane by lane."""
+        """The inner product of two sets of weights, as V has them, lane by lane. Each worker adds its share of shared columns."""
+        shares = self.columns.shares * self.factors
+        return self.comm.allreduce(np.asarray(np.einsum("cl,cl,c->l", A, B, shares, dtype=np.float64)))
 
-        def product(columns: Any) -> Floats:
-            return np.asarray(np.einsum("cl,cl,c->l", A[columns], B[columns], self.factors[columns], dtype=np.float64))
-
-        return product(self.columns.shared) + self.comm.allreduce(product(self.columns.is_own))
-
-    def step(self, table: Table, n_sweeps: int) -> Certificate:
-        """One round; returns the certificate of the planes after it."""
-        before, self.costs = self.last or self.certify(table), Costs()
+    def step(self, table: Table, n_sweeps: int, enough: float) -> Certificate:
+        """One round; returns the certificate of the planes after it. Gaps above ``enough`` of the objective may be estimates."""
+        self.costs = Costs()
+        if self.is_plain:
+            return self._step_alone(table, n_sweeps, enough)
+        before = self.last or self.certify(table)
         start = time.perf_counter()
         ahead = self._head_start(table, before)
         self.lanes.sweep(table, n_sweeps)
@@ -354,11 +360,8 @@ class Rounds:
         self.costs.exchanging = max(0.0, time.perf_counter() - start - self.costs.computing)
         self._load(duals)
         after = self.certify(table)
-        if self.is_plain:
-            share = np.ones(self.n_lanes)
-        else:
-            share = self._best_share(before, after, old, moved)
-            self.before = old
+        share = self._best_share(before, after, old, moved)
+        self.before = old
         is_worse = share < 1
         had_momentum = self.momentum > 1
         self.momentum = np.where(is_worse, 1.0, 0.5 * (1 + np.sqrt(1 + 4 * self.momentum**2)))
@@ -376,6 +379,34 @@ class Rounds:
             self._load(self.duals)
         self.last = after
         return after
+
+    def _step_alone(self, table: Table, n_sweeps: int, enough: float) -> Certificate:
+        """Sweeps that nobody pulls against: all of them count, and go on from where they are.
+
+        A certificate takes another pass over all rows. On disk that is expensive, and until the gap is small, the one that blocks
+        had when they were visited will do.
+        """
+        start = time.perf_counter()
+        seen = self.lanes.sweep(table, n_sweeps)
+        self.n_sweeps += n_sweeps
+        self.V, self.duals = self.lanes.solver.weights(), self.lanes.solver.duals()
+        dual_sums = self.duals.sum(axis=0, dtype=np.float64)
+        self.offsets = self.rho * dual_sums
+        self.costs.computing = time.perf_counter() - start
+        self._load(self.duals)
+        self.last = None
+        if seen is not None and np.max((estimate := self._estimate(table, seen, dual_sums)).relative_gap) > LIKELY * enough:
+            return estimate
+        self.last = self.certify(table)
+        return self.last
+
+    def _estimate(self, table: Table, seen: dict[str, Floats], dual_sums: Floats) -> Certificate:
+        """The objective of now, with the gap that was seen."""
+        own_terms = np.zeros(self.n_lanes)
+        for visits, weights in self._visits():
+            own_terms += dual_costs(self.duals[visits], table[self.table_rows[visits]], weights)
+        objective = own_terms + 0.5 * self._square_weights() + 0.5 * self.rho * np.sum(dual_sums**2, axis=0)
+        return Certificate(objective, seen["gap"], seen["support"], own_terms, dual_sums)
 
     def _head_start(self, table: Table, now: Certificate) -> NDArray[Any]:
         """Let the solver start ahead of where all workers are; returns V there, but for what the bounds took away."""
@@ -435,9 +466,10 @@ class Rounds:
 
     def planes(self, table: Table, *, has_converged: bool) -> Planes:
         """The planes, which worker 0 needs and all compute, from the duals alone."""
-        self.collect(self.offsets if self.is_free else None)
-        found = self.certify(table)
-        weights = self.V * self.roots[:, None]
+        if not self.is_plain:
+            self.collect(self.offsets if self.is_free else None)
+        found = self.last if self.is_plain and self.last is not None else self.certify(table)
+        weights = self.V if self.comm.size == 1 else self.V * self.roots[:, None]
         others = np.ones(len(weights), dtype=bool)
         others[self.columns.shared] = False
         weights[others & ~self.columns.is_own] = 0

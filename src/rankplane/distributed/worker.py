@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankplane import validation
 from rankplane.base import OrdinalModel, adopt_planes
 from rankplane.distributed.comm import Alone, Comm, gather_rows, gather_values, share, share_array, together
-from rankplane.distributed.report import SMALL_GAIN, Patience, Round
+from rankplane.distributed.report import MANY_ROUNDS, SMALL_GAIN, Patience, Round
 from rankplane.distributed.rounds import Certificate, Columns, Rounds, State
 from rankplane.distributed.search import Choice, Path
 from rankplane.distributed.shard import Shard, read_shard
@@ -22,6 +22,7 @@ from rankplane.prediction.calibration import rows_to_learn_from
 from rankplane.prediction.probabilities import calibrate
 from rankplane.search import ROWS_TO_CHOOSE_BY, CSearchCV
 from rankplane.solver import blocks
+from rankplane.solver.stopping import LARGEST_GAP
 from rankplane.solver.tables import Table
 from rankplane.solver.training_set import HeldOut
 
@@ -32,9 +33,9 @@ GAP = 0.01  # of the objective, that planes may have where the model has no ``to
 OnRound = Callable[[Round], Any]
 
 
-def largest_gap(model: OrdinalModel) -> float:
+def largest_gap(model: OrdinalModel, gap: float = GAP) -> float:
     """The gap at which planes are accurate enough; a ``tol`` of the model is about its root."""
-    return GAP if model.tol is None else float(model.tol) ** 2
+    return gap if model.tol is None else float(model.tol) ** 2
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ def fit_shard(
         Largest number of rounds for a value of C, and for the final planes.
     holdout : float
         Share of the samples that tells when the held-out error has settled; 0 for none: the fit then ends by its gap. None is
-        a tenth, or as many as are needed to choose C and to calibrate. Held-out samples are part of the final fit.
+        a tenth, or none if there is a single worker, or as many as are needed to choose C and to calibrate. Held-out samples are
+        part of the final fit.
     on_round : callable
         Called with a :class:`Round` after every round, on every worker.
     checkpoint : object
@@ -120,7 +122,8 @@ def fit_shard(
     -----
     A round ends a value of C when the duality gap of every plane is at most ``tol**2`` times its objective, or when the held-out
     mean absolute error has not fallen by 0.5 % for two rounds. The final planes are fitted until their gap is not larger than
-    that gap was. With ``sweeps`` given, the result is a function of the rows of each worker and ``random_state``, to the last bit.
+    that gap was, or, by a single worker, until it is that of a fit in memory. With ``sweeps`` given, the result is a function of
+    the rows of each worker and ``random_state``, to the last bit.
 
     Examples
     --------
@@ -179,7 +182,8 @@ class Fit:
         self.rounds: Rounds | None = None
         self.best_duals: NDArray[Any] | None = None
         self.is_final = False
-        self.tol_gap = largest_gap(model)
+        # Final planes of a single worker are those of memory.
+        self.tol_gap = largest_gap(model, GAP if comm.size > 1 else LARGEST_GAP)
         self.is_held = np.zeros(0, dtype=bool)
         self.resumed: State | None = None
 
@@ -211,7 +215,9 @@ class Fit:
     def hold_out(self, known: NDArray[np.bool_] | None) -> None:
         """Assign rows to the holdout, and learn of those of all workers."""
         shard = self.shard
-        share = share_to_hold_out(self.model, self.search is not None, self.holdout, shard.n_rows_of_all, shard.labels.n_ranks)
+        share = share_to_hold_out(
+            self.model, self.search is not None, self.holdout, shard.n_rows_of_all, shard.labels.n_ranks, self.comm.size
+        )
         self.is_held = shard.hold_out(share * shard.n_rows_of_all, known)
         self.held = np.flatnonzero(self.is_held)
         weights = np.ones(len(self.held)) if shard.sample_weights is None else shard.sample_weights[self.held]
@@ -265,7 +271,8 @@ class Fit:
             self.try_setting(step.setting, step.factor)
         if not self.is_final:
             self.is_final = True
-            if self.rounds is not None:
+            is_as_before = self.best_duals is None and self.scale == 1 and not self.shard.learns_column_weights
+            if self.rounds is not None and not is_as_before:
                 state = self.rounds.state()
                 state = replace(state, duals=state.duals if self.best_duals is None else self.best_duals)
                 self.resumed, self.rounds = state, None
@@ -291,18 +298,23 @@ class Fit:
             own = self.choice.judge(setting, held_out, self.rounds.n_sweeps - n_before)
         if self.choice.take(share(self.comm, own, 0), held_out):
             self.best_duals = blocks.kept_duals(self.shard.X, self.rounds.duals) if self.choice.has_more else None
-            # As accurate as this, the final planes are good enough.
-            self.tol_gap = max(largest_gap(self.model), float(np.max(certificate.relative_gap)))
+            # As accurate as this, the final planes are good enough, unless more sweeps need no exchange.
+            if self.comm.size > 1:
+                self.tol_gap = max(largest_gap(self.model), float(np.max(certificate.relative_gap)))
 
     def repeat(self, table: Table, phase: str, tol_gap: float) -> Certificate:
         """Rounds until there have been enough."""
         assert self.rounds is not None
-        # The gap that planes of fewer rows had may be due to chance; what they had to gain is small by then.
-        has_settled = self.is_final and tol_gap > largest_gap(self.model)
-        patience = Patience(tol_gap, self.max_rounds, SMALL_GAIN if has_settled else 0.0)
+        patience = Patience(tol_gap, self.max_rounds)
+        if self.is_final and tol_gap > largest_gap(self.model):
+            # The gap that planes of fewer rows had may be due to chance; what they had to gain is small by then.
+            patience.least_gain = SMALL_GAIN
+        elif self.is_final and self.comm.size == 1 and self.model.tol is None:
+            # Most have closed their gap by then; with few columns it may take thousands of rounds.
+            patience.least_gain, patience.first_settled = SMALL_GAIN, MANY_ROUNDS
         while True:
             n_sweeps = self.n_sweeps or FEWEST_SWEEPS
-            certificate = self.rounds.step(table, n_sweeps)
+            certificate = self.rounds.step(table, n_sweeps, tol_gap)
             error = np.nan if self.is_final else self.error_of(self.rounds.scores(self.held))
             gap, costs = float(np.max(certificate.relative_gap)), self.rounds.costs
             why = patience.why_enough(gap, error, float(np.sum(certificate.objective)))
@@ -332,11 +344,13 @@ class Fit:
         setting = self.choice.best_setting
         self.model.set_params(**setting)
         table = self.table()
-        self.rounds = self.make_rounds(table, self.resumed)
         wide = self.wide(table, is_final=True)
-        if self.resumed is not None:
-            self.rounds.clip(wide)
-        self.resumed = None
+        if self.rounds is None:
+            self.rounds = self.make_rounds(table, self.resumed)
+            if self.resumed is not None:
+                self.rounds.clip(wide)
+            self.resumed = None
+        self.rounds.forget()
         self.repeat(wide, "final planes", self.tol_gap)
         report = self.reports[-1]
         planes = self.rounds.planes(wide, has_converged=report.why_last != "too many rounds")
@@ -421,10 +435,13 @@ class Fit:
         return found.reshape(n_copies * n_rows, n_cuts, n_lanes)
 
 
-def share_to_hold_out(model: OrdinalModel, is_search: bool, holdout: float | None, n_rows: int, n_ranks: int) -> float:
-    """Of the rows of all workers."""
+def share_to_hold_out(
+    model: OrdinalModel, is_search: bool, holdout: float | None, n_rows: int, n_ranks: int, n_workers: int
+) -> float:
+    """Of the rows of all workers. A single one ends by its gap, and needs to watch no error."""
     if not is_search and not model.probability:
-        return min(SHARE_TO_WATCH, ROWS_TO_CHOOSE_BY / n_rows) if holdout is None else holdout
+        to_watch = min(SHARE_TO_WATCH, ROWS_TO_CHOOSE_BY / n_rows) if n_workers > 1 else 0.0
+        return to_watch if holdout is None else holdout
     table = model._table(n_ranks)
     n_enough = rows_to_learn_from(table.shape[1] * table.shape[2], n_ranks) if model.probability else 0
     if is_search:

@@ -22,8 +22,8 @@ PER_ROW = 48  # bytes: rank, row of the table, weight
 PER_ENTRY = 28  # bytes of a block that is worked on: its values, scaled, and its columns, renumbered
 PER_TEXT = 32  # bytes for each byte of a text whose n-grams are counted
 PER_NGRAMS = 32  # bytes for each byte of the texts whose n-grams are added up together
-LEAST_BLOCK = 1 << 18  # entries
-MOST_BLOCK = 1 << 27
+LEAST_TOGETHER, MOST_TOGETHER = 1 << 18, 1 << 27  # entries of the blocks that are in memory at a time
+N_TOGETHER = 16  # of these blocks
 
 
 def parse_size(text: str | int) -> int:
@@ -109,6 +109,6 @@ class Plan:
         return max(1000, self.free // 2 // (PER_COLUMN + PER_COLUMN_AND_LANE * n_lanes))
 
     def block_entries(self, n_columns: int, n_rows: int, n_lanes: int) -> int:
-        """How many entries a block may have."""
+        """How many entries a block may have, of which several are in memory at a time."""
         left = self.free - n_columns * (PER_COLUMN // 2 + PER_COLUMN_AND_LANE * n_lanes) - n_rows * PER_ROW
-        return int(min(max(left // 2 // PER_ENTRY, LEAST_BLOCK), MOST_BLOCK))
+        return int(min(max(left // 2 // PER_ENTRY, LEAST_TOGETHER), MOST_TOGETHER)) // N_TOGETHER

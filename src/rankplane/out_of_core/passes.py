@@ -24,7 +24,7 @@ from rankplane.inputs.svmlight import MAX_COLUMN
 from rankplane.options import named as named_option
 from rankplane.out_of_core.counting import ByFiles, StoredCounts, store
 from rankplane.out_of_core.folder import Folder
-from rankplane.out_of_core.memory import Plan
+from rankplane.out_of_core.memory import N_TOGETHER, Plan
 from rankplane.progress import ProgressBar
 from rankplane.solver.blocks import Blocks, write_block
 from rankplane.tabular import is_missing
@@ -85,6 +85,24 @@ class Source:
                 gathered = []
         if gathered:
             yield Chunk.joined(gathered)
+
+    def sample(self, n_bytes: int, test_share: float, on_read: OnRead | None) -> tuple[Rows, int]:
+        """Rows drawn at random that take at most so many bytes, and one of each rank; how many rows there are. Rows that may be set
+        aside to test on are not among them.
+        """
+        kept, firsts, known, share, n_rows = list[Chunk](), list[Chunk](), set[Any](), 1.0, 0
+        for chunk in self.chunks(n_bytes, on_read):
+            n_rows += len(chunk.labels)
+            chunk = chunk.take(fraction(chunk.keys) >= test_share)
+            is_first = np.zeros(len(chunk.labels), dtype=bool)
+            is_first[[i for label, i in zip(*np.unique(chunk.labels, return_index=True), strict=True) if label not in known]] = True
+            known |= set(chunk.labels[is_first].tolist())
+            firsts.append(own_copy(chunk.take(is_first)))
+            kept.append(own_copy(chunk.take(scattered(chunk.keys) >= 1 - share)))
+            while (taken := sum(part.n_bytes for part in kept)) > n_bytes:
+                share *= 0.9 * n_bytes / taken
+                kept = [own_copy(part.take(scattered(part.keys) >= 1 - share)) for part in kept]
+        return rows_of([*kept, *firsts], {}, self.inputs.n_columns or 0), n_rows
 
     def _keys(self, batch: Batch, name: str, features: Any, present: NDArray[np.intp], n_before: int) -> NDArray[np.uint64]:
         """Numbers that look random, the same for rows that belong together."""
@@ -155,6 +173,12 @@ class Notes:
 def fraction(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Keys as numbers from 0 to 1."""
     return keys.astype(np.float64) / 2.0**64
+
+
+def scattered(keys: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Other numbers from 0 to 1: the rows to test on have the smallest keys, so that these are no measure of chance any more."""
+    mixed = (keys * np.uint64(0x9E3779B97F4A7C15)) ^ (keys >> np.uint64(29))
+    return fraction(mixed * np.uint64(0xBF58476D1CE4E5B9))
 
 
 @dataclass(frozen=True)
@@ -268,9 +292,7 @@ class Layout:
 
     @classmethod
     def of(cls, keys: NDArray[np.uint64], share: float, n_entries: int, entries_of_block: int, seed: int) -> "Layout":
-        # The rows to test on have the smallest keys, so that these are no measure of chance any more.
-        mixed = (keys * np.uint64(0x9E3779B97F4A7C15)) ^ (keys >> np.uint64(29))
-        is_held = fraction(mixed * np.uint64(0xBF58476D1CE4E5B9)) < share
+        is_held = scattered(keys) < share
         random = np.random.default_rng(seed)
         block_of, n_blocks = np.zeros(len(keys), dtype=np.int32), 0
         for rows in (np.flatnonzero(is_held), np.flatnonzero(~is_held)):
@@ -315,7 +337,7 @@ def second_pass(
     for block in range(layout.n_blocks):
         X = gathered([chunk.rows_of(block) for chunk in chunks], counted.n_columns)
         facts.append(write_block(folder.path, block, X))
-    blocks = Blocks(folder.path, facts, counted.n_columns, X.dtype)
+    blocks = Blocks(folder.path, facts, counted.n_columns, X.dtype, N_TOGETHER)
     blocks.save()
     folder.remove(["chunk-"])
     return blocks

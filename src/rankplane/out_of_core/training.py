@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from rankplane import modelfile
@@ -13,13 +14,15 @@ from rankplane.inputs.reading import STDIN, Dialect, InputError, format_of, wide
 from rankplane.inputs.schema import Inputs, Rows
 from rankplane.options import AUTO, named
 from rankplane.out_of_core.folder import Folder
-from rankplane.out_of_core.memory import IN_MEMORY, available, parse_size, size_of
+from rankplane.out_of_core.memory import IN_MEMORY, Plan, available, parse_size, size_of
 from rankplane.out_of_core.passes import Source
 from rankplane.out_of_core.work import Work
+from rankplane.progress import ProgressBar
 from rankplane.search import CSearchCV
 from rankplane.text.parts import NoColumnsError
+from rankplane.training.candidates import ROUNDS, Candidate
 from rankplane.training.choices import Choices
-from rankplane.training.fitting import Trained, concluded, costs_of, model_of, search_for, unmeasured
+from rankplane.training.fitting import Trained, chosen_by_measurement, concluded, costs_of, model_of, search_for, unmeasured
 from rankplane.training.model import EncodedRows
 
 
@@ -69,7 +72,7 @@ def train(
     """Fit on files, and measure on rows that are held out, or on those that are there for the inputs and labels of training."""
     inputs, tests = source.inputs, list[Rows | None]()
     choices = choices.settled("none", "linear")
-    chosen = unmeasured(inputs, choices)
+    chosen, records = chosen_by_sample(source, choices, limits, verbose)
 
     def search(labels: NDArray[Any]) -> CSearchCV:
         tests.append(rows_for_test(inputs, labels))
@@ -77,7 +80,7 @@ def train(
         return search_for(model_of(inputs, choices, chosen, costs), choices, costs, None, 0)
 
     like = modelfile.MODELS[chosen.model](probability=True)
-    vectorizer = choices.vectorizer() if inputs.kind == "text" else None
+    vectorizer = choices.vectorizer().set_params(**chosen.text) if inputs.kind == "text" else None
     work = Work(source, search, asdict(choices), like, vectorizer, limits.memory, choices.holdout, verbose=verbose)
     try:
         with folder:
@@ -103,6 +106,24 @@ def train(
         inputs,
         choices,
         verbose,
-        {"choice": [], "compared": []},
+        {"choice": records, "compared": []},
     )
     return trained, counted.fingerprint
+
+
+def chosen_by_sample(source: Source, choices: Choices, limits: Limits, verbose: int) -> tuple[Candidate, list[dict[str, Any]]]:
+    """What is not given of features and model, by measurement on rows drawn from all of them, which takes a pass of its own.
+
+    A fit that goes on chooses again, and finds the same.
+    """
+    inputs = source.inputs
+    if inputs.kind != "text" or not (choices.are_features_open or choices.is_model_open):
+        return unmeasured(inputs, choices), []
+    chunk = Plan.of(limits.memory, 0).chunk
+    with ProgressBar(bool(verbose)) as bar:
+        # A power of two: what the program itself takes varies a little from run to run.
+        size = min(1 << (chunk.bit_length() - 1), ROUNDS[-1][1])
+        rows, n_rows = source.sample(size, choices.holdout, bar.phase("Drawing rows", 1.0))
+    if len(np.unique(rows.labels)) < 2:
+        return unmeasured(inputs, choices), []
+    return chosen_by_measurement(rows, inputs, choices, costs_of(rows.labels, inputs, choices), verbose, n_rows)

@@ -98,7 +98,7 @@ class Work:
         if n_ranks < 2:
             raise InputError(f'The files must hold at least two different ranks in column "{self.source.inputs.target}".')
         n_rows = len(counted.labels)
-        share = share_to_hold_out(self.estimator, is_search, None, n_rows, n_ranks)
+        share = share_to_hold_out(self.estimator, is_search, None, n_rows, n_ranks, 1)
         n_lanes = self.estimator._table(n_ranks).shape[2]
         entries = plan.block_entries(counted.n_columns, n_rows, n_lanes)
         return Layout.of(counted.keys, share, counted.n_entries, entries, self.source.seed)

@@ -1,8 +1,15 @@
-"""Rows on disk, in blocks of which one is in memory at a time, and solves over them (LIBLINEAR-CDBLOCK).
+"""Rows on disk, in blocks of which some are in memory at a time, and solves over them (after LIBLINEAR-CDBLOCK).
 
-A block is a file with a csr matrix of the columns that occur in it. Solves map one block after another, in random order, and take
-several sweeps over each: the weights of its columns go into a solver of the block, which starts from the duals of its rows, and
-come back out. So each sweep sees the newest weights, as in memory, only that rows of a block are swept several times in a row.
+A block is a file with a csr matrix of the columns that occur in it. Solves put some blocks together, drawn at random, and take
+several sweeps over their rows: the weights of their columns go into a solver, which starts from the duals of the rows, and come
+back out. So each sweep sees the newest weights, as in memory.
+
+**Other blocks together every time.** What all rows share, above all the offset, ties the duals of the rows together: their sum
+must fit, however it is split among them. Rows that are swept together settle on a sum of their own and hold on to it, since giving
+way alone would move the offset for all others. With m rows of equal length in each set, the error of a set's mean shrinks by
+1 / (1 + m) of itself in a visit, where in memory each row's own shrinks by half. Among the same sets of rows it therefore takes
+forever to even out. Where sets are drawn anew from small blocks, the means of blocks even out within each set, and what is left is
+the means of random sets, which are k times closer together, for k blocks, in the mean square, after every round.
 """
 
 import json
@@ -24,7 +31,7 @@ from rankplane.solver.tables import Table
 from rankplane.validation import MAX_SEED
 
 MOST_ENTRIES = 2**31 - 1  # of a block, whose row starts are 32 bits wide
-CHUNK = 1 << 24  # bytes whose checksum is computed together
+Sums = dict[str, NDArray[np.float64]]
 OfBlock = Callable[[sp.csr_matrix, slice], NDArray[Any]]
 
 
@@ -44,11 +51,14 @@ class BlockFacts:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A block in memory: its rows, of its own columns, and the numbers that these have in all blocks."""
+    """Blocks in memory: their rows, of the columns that occur in them, and the numbers that both have in all blocks.
+
+    Those of the rows are a slice if it is a single block.
+    """
 
     X: sp.csr_matrix
     columns: NDArray[np.int32]
-    rows: slice
+    rows: Any
 
 
 def path_of(folder: Path, number: int) -> Path:
@@ -73,26 +83,46 @@ def write_block(folder: Path, number: int, X: sp.csr_matrix) -> BlockFacts:
     return BlockFacts(X.shape[0], len(columns), len(X.data), checksum)
 
 
+class Room:
+    """Arrays that are used again and again: new ones would be cleared by the system, which takes as long as a sweep."""
+
+    def __init__(self) -> None:
+        self.arrays = dict[str, NDArray[Any]]()
+
+    def array(self, name: str, length: int, dtype: Any) -> NDArray[Any]:
+        """The array of that name, with whatever it holds."""
+        if name not in self.arrays or len(self.arrays[name]) < length or self.arrays[name].dtype != dtype:
+            self.arrays.pop(name, None)
+            self.arrays[name] = np.empty(length, dtype=dtype)
+        return self.arrays[name][:length]
+
+
 @dataclass(frozen=True)
 class Blocks:
-    """A csr matrix in the files of a folder. ``column_weights`` are factors of its columns, applied when a block is read."""
+    """A csr matrix in the files of a folder. Solves have ``n_together`` blocks in memory at a time. ``column_weights`` are factors
+    of its columns, applied when a block is read.
+    """
 
     folder: Path
     facts: list[BlockFacts]
     n_columns: int
     dtype: Any
+    n_together: int = 1
     column_weights: NDArray[Any] | None = None
     checked: set[int] = field(default_factory=set)
+    room: Room = field(default_factory=Room)
 
     @classmethod
     def open(cls, folder: Path) -> "Blocks":
         """Those that ``save`` wrote about."""
         found = json.loads((folder / "blocks.json").read_text())
-        return cls(folder, [BlockFacts(**facts) for facts in found["facts"]], found["n_columns"], np.dtype(found["dtype"]))
+        facts = [BlockFacts(**facts) for facts in found["facts"]]
+        return cls(folder, facts, found["n_columns"], np.dtype(found["dtype"]), found["n_together"])
 
     def save(self) -> None:
         """Write what is known of the blocks."""
-        found = {"facts": [asdict(facts) for facts in self.facts], "n_columns": self.n_columns, "dtype": np.dtype(self.dtype).str}
+        found: dict[str, Any] = {"facts": [asdict(facts) for facts in self.facts], "n_columns": self.n_columns}
+        found |= {"dtype": np.dtype(self.dtype).str, "n_together": self.n_together}
         draft = self.folder / "blocks.json.partial"
         draft.write_text(json.dumps(found))
         os.replace(draft, self.folder / "blocks.json")
@@ -117,38 +147,69 @@ class Blocks:
         if weights is None:
             return self
         own = weights if self.column_weights is None else self.column_weights * weights
-        return Blocks(self.folder, self.facts, self.n_columns, self.dtype, own, self.checked)
+        return replace(self, column_weights=own)
 
-    def load(self, number: int) -> Loaded:
-        """Map a block; it is checked the first time."""
-        facts, path, rows = self.facts[number], path_of(self.folder, number), self.slices[number]
-        dtypes = (self.dtype, np.int32, np.int32, np.int32)
-        lengths = (facts.n_entries, facts.n_rows + 1, facts.n_entries, facts.n_columns)
-        sizes = [length * np.dtype(dtype).itemsize for length, dtype in zip(lengths, dtypes, strict=True)]
-        if path.stat().st_size != sum(sizes):
-            raise DamagedError(f"{path} is damaged: it has another size than when it was written. Remove {self.folder}.")
-        content = np.memmap(path, mode="r")
+    def load(self, numbers: Sequence[int]) -> Loaded:
+        """Read blocks, and put them together. The arrays are those of the load before: one is in memory at a time."""
+        slices, known = self.slices, [self.facts[number] for number in numbers]
+        n_rows, n_entries = sum(facts.n_rows for facts in known), sum(facts.n_entries for facts in known)
+        data, indices = self.room.array("data", n_entries, self.dtype), self.room.array("indices", n_entries, np.int32)
+        starts, columns, row, entry = np.zeros(n_rows + 1, dtype=np.int32), list[NDArray[np.int32]](), 0, 0
+        for number, facts in zip(numbers, known, strict=True):
+            of_block, own = np.empty(facts.n_rows + 1, dtype=np.int32), slice(entry, entry + facts.n_entries)
+            columns.append(np.empty(facts.n_columns, dtype=np.int32))
+            self._read(number, [data[own], of_block, indices[own], columns[-1]])
+            np.add(of_block[1:], entry, out=starts[row + 1 : row + facts.n_rows + 1])
+            row, entry = row + facts.n_rows, own.stop
+        every = columns[0] if len(columns) == 1 else self._renumber(columns, known, indices)
+        X = sp.csr_matrix((n_rows, len(every)), dtype=self.dtype)
+        X.data, X.indices, X.indptr = data, indices, starts  # as they are, without the copies of its constructor
+        if self.column_weights is not None:
+            X = scale_columns(X, self.column_weights[every])
+        rows = slices[numbers[0]] if len(numbers) == 1 else np.concatenate([np.r_[slices[number]] for number in numbers])
+        return Loaded(X, every, rows)
+
+    def _renumber(self, columns: list[NDArray[np.int32]], known: list[BlockFacts], indices: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Number the columns of several blocks together, and rename the indices of their entries; returns the columns."""
+        is_there = np.zeros(self.n_columns, dtype=bool)
+        for of_block in columns:
+            is_there[of_block] = True
+        places, entry = np.cumsum(is_there, dtype=np.int32) - np.int32(1), 0
+        for of_block, facts in zip(columns, known, strict=True):
+            own = slice(entry, entry + facts.n_entries)
+            indices[own] = places[of_block][indices[own]]
+            entry = own.stop
+        return np.flatnonzero(is_there).astype(np.int32)
+
+    def _read(self, number: int, arrays: list[NDArray[Any]]) -> None:
+        """Fill the arrays of a block; it is checked the first time."""
+        path = path_of(self.folder, number)
+        with open(path, "rb", buffering=0) as file:
+            if os.fstat(file.fileno()).st_size != sum(array.nbytes for array in arrays):
+                raise DamagedError(f"{path} is damaged: it has another size than when it was written. Remove {self.folder}.")
+            for array in arrays:
+                left = array.view(np.uint8).data
+                while len(left) and (n_read := file.readinto(left)):
+                    left = left[n_read:]
         if number not in self.checked:
             checksum = 0
-            for first in range(0, len(content), CHUNK):
-                checksum = zlib.crc32(content[first : first + CHUNK].data, checksum)
-            if checksum != facts.checksum:
+            for array in arrays:
+                checksum = zlib.crc32(array.view(np.uint8).data, checksum)
+            if checksum != self.facts[number].checksum:
                 raise DamagedError(f"{path} is damaged: its checksum is not that of what was written. Remove {self.folder}.")
             self.checked.add(number)
-        ends = np.cumsum(sizes)
-        pieces = [np.asarray(content[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
-        data, starts, places, columns = (piece.view(dtype) for piece, dtype in zip(pieces, dtypes, strict=True))
-        X = sp.csr_matrix((data, places, starts), shape=(facts.n_rows, facts.n_columns), copy=False)
-        if self.column_weights is not None:
-            X = scale_columns(X, self.column_weights[columns])
-        return Loaded(X, columns, rows)
 
-    def visit(self, numbers: Sequence[int], work: Callable[[Loaded], None]) -> None:
-        """Work on these blocks, in this order. One is in memory at a time, while the system reads the next one ahead."""
-        for number, following in zip(numbers, [*numbers[1:], None], strict=True):
-            if following is not None:
-                self._read_ahead(following)
-            work(self.load(number))
+    def visit(self, groups: Sequence[Sequence[int]], work: Callable[[Loaded], None]) -> None:
+        """Work on these groups of blocks, in this order. One is in memory at a time, while the system reads the next one ahead."""
+        for numbers, following in zip(groups, [*groups[1:], []], strict=True):
+            for number in following:
+                self._read_ahead(number)
+            work(self.load(numbers))
+
+    @property
+    def each(self) -> list[list[int]]:
+        """Every block on its own."""
+        return [[number] for number in range(len(self.facts))]
 
     def _read_ahead(self, number: int) -> None:
         if not hasattr(mmap, "MADV_WILLNEED") or not self.facts[number].n_rows:
@@ -166,13 +227,13 @@ class Blocks:
                 total.append(np.zeros((self.n_columns, *found.shape[1:]), dtype=found.dtype))
             total[0][block.columns] += found
 
-        self.visit(range(len(self.facts)), add)
+        self.visit(self.each, add)
         return total[0]
 
     def by_row(self, of_block: OfBlock) -> NDArray[Any]:
         """What a function finds for the rows of each block, below each other."""
         found: list[NDArray[Any]] = []
-        self.visit(range(len(self.facts)), lambda block: found.append(of_block(block.X, block.rows)))
+        self.visit(self.each, lambda block: found.append(of_block(block.X, block.rows)))
         return np.concatenate(found)
 
     def mapped(self, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -209,10 +270,12 @@ class BlockLanes:
     def duals(self) -> NDArray[Any]:
         return self._duals
 
-    def sweep(self, table: Table, n_sweeps: int) -> None:
-        """So many sweeps over each block, in random order."""
+    def sweep(self, table: Table, n_sweeps: int) -> Sums:
+        """So many sweeps over each block, in random order. Returns the sums of the certificate, each block's as it was before."""
+        total: Sums = {}
 
         def work(block: Loaded, visits: Any, lanes: Lanes) -> None:
+            add_to(total, lanes.certify(table))
             lanes.sweep(table, n_sweeps)
             self._weights[block.columns] = lanes.solver.weights()
             found = lanes.solver.duals()
@@ -221,16 +284,12 @@ class BlockLanes:
             self._duals[visits] = found
 
         self._visit(table, work)
+        return total
 
-    def certify(self, table: Table) -> dict[str, NDArray[np.float64]]:
+    def certify(self, table: Table) -> Sums:
         """The sums of the certificate over all blocks."""
-        total = dict[str, NDArray[np.float64]]()
-
-        def work(block: Loaded, visits: Any, lanes: Lanes) -> None:
-            for name, values in lanes.certify(table).items():
-                total[name] = total[name] + values if name in total else values
-
-        self._visit(table, work)
+        total: Sums = {}
+        self._visit(table, lambda block, visits, lanes: add_to(total, lanes.certify(table)))
         return total
 
     def score(self, rows: NDArray[np.uint32], first_lane: int, n_wanted: int) -> NDArray[Any]:
@@ -245,32 +304,42 @@ class BlockLanes:
             found[order[own]] = block.X[ordered[own] - block.rows.start] @ weights
 
         firsts = [rows_of.start for rows_of in self.X.slices]
-        self.X.visit(np.unique(np.searchsorted(firsts, ordered, side="right") - 1).tolist(), work)
+        self.X.visit([[number] for number in np.unique(np.searchsorted(firsts, ordered, side="right") - 1).tolist()], work)
         return found
 
     def _visit(self, table: Table, work: Callable[[Loaded, Any, Lanes], None]) -> None:
-        """Work on the blocks whose rows demand anything, in random order, each with its visits and a solver in its state."""
+        """Work on the blocks whose rows demand anything, some at a time, with their visits and a solver in their state."""
         is_asked = np.any(table, axis=(1, 2, 3))
         n_rows = self.X.shape[0]
         firsts = range(0, len(self.table_rows), max(n_rows, 1))
 
-        def visits_of(rows: slice) -> Any:
+        def visits_of(rows: Any) -> Any:
             if len(firsts) == 1:
                 return rows
-            return np.concatenate([np.arange(first + rows.start, first + rows.stop) for first in firsts])
+            numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            return np.concatenate([first + numbers for first in firsts])
 
         def with_solver(block: Loaded) -> None:
             visits = visits_of(block.rows)
-            weights = None if self.row_weights is None else self.row_weights[block.rows]
+            row_weights = None if self.row_weights is None else self.row_weights[block.rows]
             # Another order of the rows every time: with the same one, sweeps converge more slowly.
             options = replace(self.options, seed=int(self.random.integers(MAX_SEED)))
-            lanes = Lanes(block.X, self.table_rows[visits], self.shape, weights, options)
-            lanes.solver.start_from(self._weights[block.columns], self._offsets, np.ascontiguousarray(self._duals[visits]))
+            lanes = Lanes(block.X, self.table_rows[visits], self.shape, row_weights, options)
+            weights = self.X.room.array("weights", len(block.columns) * self.n_lanes, self.X.dtype).reshape(-1, self.n_lanes)
+            np.take(self._weights, block.columns, axis=0, out=weights, mode="clip")
+            lanes.solver.start_from(weights, self._offsets, np.ascontiguousarray(self._duals[visits]))
             work(block, visits, lanes)
 
-        order = self.random.permutation(len(self.X.facts)).tolist()
-        slices = self.X.slices
-        self.X.visit([i for i in order if is_asked[self.table_rows[visits_of(slices[i])]].any()], with_solver)
+        # Other blocks together every time: see the top of the file.
+        order, slices = self.random.permutation(len(self.X.facts)).tolist(), self.X.slices
+        wanted = [i for i in order if is_asked[self.table_rows[visits_of(slices[i])]].any()]
+        n_groups = max(1, -(-len(wanted) // self.X.n_together))
+        self.X.visit([wanted[first::n_groups] for first in range(n_groups)], with_solver)
+
+
+def add_to(total: Sums, sums: Sums) -> None:
+    for name, values in sums.items():
+        total[name] = total[name] + values if name in total else values
 
 
 Rows = Any  # a csr matrix, an array or Blocks

@@ -15,7 +15,7 @@ A table has the shape ``(table rows, cuts, lanes, 6)``. A table row is what a ro
 ``w``; a cut is an offset on it. Models with a plane per rank have one cut, the bias; threshold models have one lane.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,3 +165,16 @@ def soft_residual(duals: NDArray[np.float64], demands: Table) -> NDArray[np.floa
     c, middle = np.cosh(demands[..., 3]), 0.5 * (demands[..., 0] + demands[..., 1])
     size = np.log(((1 - distance) * c + np.sqrt(((1 - distance) * c) ** 2 + distance * (2 - distance))) / distance)
     return np.where(duals < middle, -size, size)
+
+
+def dual_costs(duals: NDArray[Any], demands: Table, row_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What duals ``(visits, cuts, lanes)`` cost but for the weights that they make, added up by lane. Weights are of rows."""
+    a, demands, weights = duals.astype(np.float64), demands.copy(), np.where(row_weights > 0, row_weights, 1.0)
+    demands[..., :2] *= weights[..., None]  # duals of rows of weight zero are zero
+    lo, hi, t, e, D, soft = np.moveaxis(demands, -1, 0)
+    costs = e * np.abs(a) - t * a + 0.5 * D * a**2 / weights
+    if np.any(soft > 0):
+        r = soft_residual(a, demands)
+        loss = 0.5 * (lo + hi) * r + 0.5 * (hi - lo) * (np.logaddexp(0, r - e) + np.logaddexp(0, -r - e))
+        costs = np.where(soft > 0, a * r - loss - t * a, costs)
+    return np.asarray(costs.sum(axis=(0, 1)))

@@ -138,7 +138,9 @@ def expected_losses(rounds: list[Round], n_rows: int) -> dict[Candidate, tuple[f
 
 
 class Comparison:
-    """Compares candidates on samples of rows. ``cost`` is the error of predicting a rank (column) for another one (row)."""
+    """Compares candidates on samples of rows, of which there are ``n_rows`` in all, unless these are all. ``cost`` is the error of
+    predicting a rank (column) for another one (row).
+    """
 
     def __init__(
         self,
@@ -152,7 +154,9 @@ class Comparison:
         measure: str,
         Cs: Sequence[float] = CS,
         seed: int = 0,
+        n_rows: int | None = None,
     ) -> None:
+        self.n_rows = len(labels) if n_rows is None else n_rows
         self.features, self.labels, self.groups = features, labels, groups
         self.ranks, self.places, self.cost = ranks, rank_numbers(labels, ranks), cost
         self.make, self.measure, self.Cs, self.seed = make, measure, Cs, seed
@@ -178,7 +182,7 @@ class Comparison:
             rounds.append(found)
             best = sorted(found.losses, key=found.losses.__getitem__)[: -(-len(left) // 2)]
             left = [one for one in found.losses if one.is_kept or (one in best and found.losses[one] <= 2 * found.noise[one])]
-        expected = expected_losses(rounds, len(self.places))
+        expected = expected_losses(rounds, self.n_rows)
         least = min(loss for loss, _ in expected.values())
         chosen = next(one for one, (loss, noise) in expected.items() if loss - least <= noise / 4)
         record = {"what": what, "measure": self.measure, "rounds": [one.record() for one in rounds], "chosen": in_words(chosen)}

@@ -91,9 +91,9 @@ def unmeasured(inputs: Inputs, choices: Choices) -> Candidate:
 
 
 def chosen_by_measurement(
-    rows: Rows, inputs: Inputs, choices: Choices, costs: DecisionCosts, verbose: int
+    rows: Rows, inputs: Inputs, choices: Choices, costs: DecisionCosts, verbose: int, n_rows: int | None = None
 ) -> tuple[Candidate, list[dict[str, Any]]]:
-    """What is not given of features and model, and records of how it was chosen."""
+    """What is not given of features and model, and records of how it was chosen. ``n_rows`` is of all rows, if these are some."""
     best = unmeasured(inputs, choices)
     texts = texts_in(rows.features, inputs)
     if texts is None:
@@ -113,6 +113,7 @@ def chosen_by_measurement(
             measure=costs.measure,
             Cs=CS if choices.C is None else [choices.C],
             seed=choices.seed,
+            n_rows=n_rows,
         )
         sizes = comparison.sizes(mean_length(texts))
         records = []
