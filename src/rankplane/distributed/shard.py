@@ -117,10 +117,10 @@ def read_shard(model: OrdinalModel, X: Any, y: Any, sample_weight: ArrayLike | N
 
 def check_model(model: OrdinalModel) -> None:
     check_parameters(model)
-    if not is_linear(model.kernel):
-        raise ValueError(f"kernel must be 'linear' for a fit over workers. Got {model.kernel!r}.")
     if not can_be_dealt(model):
         raise ValueError(f"model must be one that can be fitted over workers, such as NPSVOR or SVOR. Got {type(model).__name__}.")
+    if not is_linear(model.kernel):
+        raise ValueError(f"kernel must be 'linear' for a fit over workers. Got {model.kernel!r}.")
     if coupling := getattr(model, "coupling", 0):
         raise ValueError(f"coupling must be 0 for a fit over workers. Got {coupling!r}.")
 
