@@ -8,8 +8,10 @@ from typing import Any
 
 import numpydoc
 from numpydoc.validate import ERROR_MSGS, validate
+from sphinx.ext.autodoc.mock import mock
 
-MODULES = ("rankplane", "rankplane.metrics", "rankplane.datasets", "rankplane.mlflow", "rankplane.onnx")
+MODULES = ("rankplane", "rankplane.metrics", "rankplane.datasets", "rankplane.mlflow", "rankplane.onnx", "rankplane.distributed")
+MODULES += ("rankplane.dask", "rankplane.spark", "rankplane.out_of_core")
 # Checks that are off, and why.
 OFF = {
     "GL01": "a docstring starts on the line of its quotes",
@@ -51,7 +53,8 @@ def complaints() -> Iterator[str]:
 def main() -> int:
     unknown = OFF_FOR_METHODS.keys() - ERROR_MSGS.keys()
     assert not unknown, f"numpydoc {numpydoc.__version__} has no checks {unknown}"
-    found = list(complaints())
+    with mock(["dask", "distributed", "pyspark"]):  # which need not be installed to read docstrings
+        found = list(complaints())
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

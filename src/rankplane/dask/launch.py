@@ -31,7 +31,12 @@ POLL = 0.5
 
 
 class SchedulerLostError(ConnectionError):
-    """The scheduler of the cluster is gone, and with it what was fitted."""
+    """The scheduler of the cluster is gone, and with it the state of the fit.
+
+    See Also
+    --------
+    fit : Raises it.
+    """
 
 
 @dataclass
