@@ -18,7 +18,9 @@ from rankplane.validation import only_if
 PACKAGE = Path(rankplane.__file__).parent
 MODULES = ["rankplane", "rankplane.metrics", "rankplane.datasets", "rankplane.mlflow", "rankplane.onnx"]
 MODULES += ["rankplane.distributed", "rankplane.out_of_core"]
-MODULES += [f"rankplane.{name}" for name, engine in (("dask", "distributed"), ("spark", "pyspark")) if importlib.util.find_spec(engine)]
+MODULES += [
+    f"rankplane.{name}" for name, engine in (("dask", "distributed"), ("spark", "pyspark")) if importlib.util.find_spec(engine)
+]
 
 
 def has_signature(value):

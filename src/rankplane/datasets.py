@@ -306,8 +306,9 @@ def fetch_rated_sentences(folder: Path) -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         wanted = Path(scratch, "requirements.txt")
         wanted.write_text(f"{name}=={version} --hash=sha256:{RATED_SENTENCES_SHA256}\n", encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "1"]
-        command += ["--no-deps", "--no-binary", name, "--require-hashes", "--requirement", str(wanted), "--dest", scratch]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+        command += ["--retries", "1", "--no-deps", "--no-binary", name, "--dest", scratch]
+        command += ["--require-hashes", "--requirement", str(wanted)]
         try:
             ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
         except subprocess.TimeoutExpired:

@@ -219,7 +219,7 @@ class TableVectorizer(TableTransformer, auto_wrap_output_keys=None):  # type: ig
         return np.array([*words, *(map(bracketed, columns) if self.text_names_ else columns)], dtype=object)
 
     @property
-    def n_features_in_(self) -> int:
+    def n_features_in_(self) -> int:  # type: ignore[override]
         return len(self.text_names_) + len(self.names_)
 
     @property

@@ -1,6 +1,7 @@
 """Columns of a table as a matrix: numbers standardised, categories one column each."""
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -367,7 +368,8 @@ class ColumnEncoder(TableTransformer):
         """
         check_is_fitted(self)
         table = named_columns(X, min_rows=0)
-        if self.columns is None and not (table.has_names and self._has_names()):
+        are_places = self.columns is not None and all(re.fullmatch(r"column \d+", name) for name in self.names_)
+        if not are_places and not (table.has_names and self._has_names()):
             self._check_n_columns(table)
             table = replace(table, names=self.names_)
         found = values_by_name(self.names_, table)

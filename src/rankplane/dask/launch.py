@@ -36,6 +36,12 @@ class SchedulerLostError(ConnectionError):
     See Also
     --------
     fit : Raises it.
+
+    Examples
+    --------
+    >>> from rankplane.dask import SchedulerLostError
+    >>> issubclass(SchedulerLostError, ConnectionError)
+    True
     """
 
 
@@ -45,7 +51,7 @@ class Shard:
 
     worker: str
     parts: list[Any]
-    checkpoint: Future | None = None
+    checkpoint: "Future | None" = None  # as text, since Future may be a stand-in where the docs are built
 
 
 def open_door(run: str, rank: int, key: bytes) -> Address:

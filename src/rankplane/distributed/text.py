@@ -1,8 +1,8 @@
 """The vocabulary of the documents of many workers, exactly that of all of them in one place.
 
 Level by level: first terms, then pairs of those that remain, and so on. Each worker counts its own documents, whatever ``min_df``
-is. The n-grams are distributed to workers by a hash; each adds up its share, drops those in too few documents of all, and hands the rest
-to all. Numbers of n-grams are their places in the order of the result, so longer ones travel as pairs of numbers.
+is. The n-grams are distributed to workers by a hash; each adds up its share, drops those in too few documents of all, and sends
+the rest to all. Numbers of n-grams are their places in the order of the result, so longer ones travel as pairs of numbers.
 """
 
 import itertools

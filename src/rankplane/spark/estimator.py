@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pyspark import keyword_only
 from pyspark.ml import Estimator, Model
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasFeaturesCol, HasLabelCol, HasPredictionCol, HasWeightCol
@@ -64,7 +63,6 @@ class OrdinalEstimator(Estimator, HasFeaturesCol, HasLabelCol, HasPredictionCol,
 
     numWorkers = Param(Params._dummy(), "numWorkers", "number of tasks", TypeConverters.toInt)  # noqa: N815 - as Spark names
 
-    @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
         self,
         *,
@@ -79,9 +77,9 @@ class OrdinalEstimator(Estimator, HasFeaturesCol, HasLabelCol, HasPredictionCol,
         super().__init__()
         self.model = CSearchCV(NPSVOR(probability=True, decision="mae")) if model is None else model
         self.vectorizer = TextVectorizer() if vectorizer is None else vectorizer
-        given = {name: value for name, value in vars(self)["_input_kwargs"].items() if name not in ("model", "vectorizer")}
-        self._setDefault(numWorkers=1)
-        self._set(**{name: value for name, value in given.items() if value is not None})
+        self._set(featuresCol=featuresCol, labelCol=labelCol, predictionCol=predictionCol, numWorkers=numWorkers)
+        if weightCol is not None:
+            self._set(weightCol=weightCol)
 
     def _fit(self, dataset: DataFrame) -> "OrdinalModel":
         has_texts = isinstance(dataset.schema[self.getFeaturesCol()].dataType, StringType)
