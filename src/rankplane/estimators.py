@@ -1,6 +1,7 @@
 """The linear models as scikit-learn estimators.
 
-An estimator is a table (what each rank demands of each plane) and a ranker (how scores become ranks); everything else is shared.
+An estimator is a table of demands (what each rank demands of each plane) and a ranker (how scores become ranks); everything else
+is shared.
 """
 
 from typing import Any, Literal
