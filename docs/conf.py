@@ -34,6 +34,7 @@ autosummary_context = {"methods_of_sklearn": methods_of_sklearn()}
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"  # numpydoc's sections have the types
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["dask", "distributed", "pyspark"]  # large, and not needed to read docstrings
 numpydoc_show_class_members = False  # the template of classes lists them
 numpydoc_class_members_toctree = False
 

@@ -1,6 +1,6 @@
 """Docstrings say what signatures and fitted objects have."""
 
-import importlib
+import importlib.util
 import inspect
 import re
 from pathlib import Path
@@ -16,14 +16,25 @@ from rankplane.options import MODEL_NAMES
 from rankplane.validation import only_if
 
 PACKAGE = Path(rankplane.__file__).parent
-MODULES = ("rankplane", "rankplane.metrics", "rankplane.datasets", "rankplane.mlflow", "rankplane.onnx")
+MODULES = ["rankplane", "rankplane.metrics", "rankplane.datasets", "rankplane.mlflow", "rankplane.onnx"]
+MODULES += ["rankplane.distributed", "rankplane.out_of_core"]
+MODULES += [
+    f"rankplane.{name}" for name, engine in (("dask", "distributed"), ("spark", "pyspark")) if importlib.util.find_spec(engine)
+]
+
+
+def has_signature(value):
+    """Protocols are never called, and most exceptions have the signature of all exceptions."""
+    is_exception = isinstance(value, type) and issubclass(value, Exception)
+    return not getattr(value, "_is_protocol", False) and not (is_exception and "__init__" not in vars(value))
 
 
 def public_callables():
     for module in map(importlib.import_module, MODULES):
         for name in module.__all__:
             value = getattr(module, name)
-            yield name, value
+            if has_signature(value):
+                yield name, value
             for method in dir(value) if isinstance(value, type) else ():
                 function = getattr(value, method, None)
                 if not method.startswith("_") and inspect.isfunction(function) and function.__module__.startswith("rankplane"):

@@ -270,7 +270,7 @@ def test_the_command_line_trains_a_kernel(tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["choices"]["kernel"] == "rbf"
     assert said["choices"]["gamma"] > 0
-    assert said["telling"] == []
+    assert said["important"] == []
     assert len(said["search"]["C"]) == len(said["search"]["scores"]) == 11
     assert said["metrics"]["model"]["mae"] < 0.7 < said["metrics"]["median"]["mae"]
     assert "with gamma = " in (tmp_path / "page.html").read_text(encoding="utf-8")

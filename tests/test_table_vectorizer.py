@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankplane import NPSVOR, ColumnEncoder, TableVectorizer, TextVectorizer, load_model, predict_rows, save_model
 from rankplane.cli.app import main
@@ -29,6 +30,14 @@ TABLE = {
     "sold": DAYS,
     "vector": [[float(star), row % 2 - 0.5, 0.25] for row, star in enumerate(STARS)],
 }
+
+
+@parametrize_with_checks([TableVectorizer(text=[])])
+def test_scikit_learn_checks(estimator, check):
+    """None is expected to fail."""
+    check(estimator)
+
+
 KINDS = {
     "dict": lambda table: table,
     "pandas": pd.DataFrame,

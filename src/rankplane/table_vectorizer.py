@@ -12,19 +12,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankplane import validation
 from rankplane.docstrings import documented
 from rankplane.spreading import Spread, check_spread, spread_column, spread_names, spread_of
-from rankplane.tabular import TABLE, ColumnEncoder, Columns, NamedColumns, named_columns, unknown_column, values_by_name
+from rankplane.tabular import (
+    PARAMETERS,
+    ColumnEncoder,
+    Columns,
+    NamedColumns,
+    TableTransformer,
+    named_columns,
+    unknown_column,
+    values_by_name,
+)
 from rankplane.text import TextVectorizer
-from rankplane.versions import Versioned
 
 
-@documented({"X": TABLE})
-class TableVectorizer(Versioned, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc,call-arg]
+@documented(PARAMETERS)
+class TableVectorizer(TableTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Turn a table of texts, numbers, categories, dates and lists of numbers into one sparse matrix.
 
     Texts become TF-IDF features, as by :class:`TextVectorizer`; several columns of texts are joined by line breaks. Numbers and
@@ -95,13 +103,6 @@ class TableVectorizer(Versioned, TransformerMixin, BaseEstimator, auto_wrap_outp
     def fit(self, X: Columns, y: Any = None) -> Self:
         """Learn the vocabulary of the texts, and the means, deviations and categories of the other columns.
 
-        Parameters
-        ----------
-        X : dict of columns, DataFrame, pyarrow.Table or array-like of shape (n_samples, n_columns)
-            A table. DataFrames may be of pandas or polars.
-        y : None
-            Ignored.
-
         Returns
         -------
         object
@@ -112,13 +113,6 @@ class TableVectorizer(Versioned, TransformerMixin, BaseEstimator, auto_wrap_outp
 
     def fit_transform(self, X: Columns, y: Any = None) -> sp.csr_matrix:
         """Learn as ``fit`` does, and transform the table.
-
-        Parameters
-        ----------
-        X : dict of columns, DataFrame, pyarrow.Table or array-like of shape (n_samples, n_columns)
-            A table. DataFrames may be of pandas or polars.
-        y : None
-            Ignored.
 
         Returns
         -------
@@ -159,6 +153,8 @@ class TableVectorizer(Versioned, TransformerMixin, BaseEstimator, auto_wrap_outp
         """
         check_is_fitted(self)
         table = named_columns(X, min_rows=0)
+        if self.columns is None and not table.has_names:
+            self._check_n_columns(table)
         words = None if self.vectorizer_ is None else self.vectorizer_.transform(joined_texts(self.text_names_, table))
         encoded = None
         if self.encoder_ is not None:
@@ -223,15 +219,12 @@ class TableVectorizer(Versioned, TransformerMixin, BaseEstimator, auto_wrap_outp
         return np.array([*words, *(map(bracketed, columns) if self.text_names_ else columns)], dtype=object)
 
     @property
-    def n_features_in_(self) -> int:
+    def n_features_in_(self) -> int:  # type: ignore[override]
         return len(self.text_names_) + len(self.names_)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         return np.array([*self.text_names_, *self.names_], dtype=object)
-
-    def _to_values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.fitted}
 
     def _from_values(self, values: dict[str, Any]) -> None:
         for name in self.fitted:
@@ -250,11 +243,6 @@ class TableVectorizer(Versioned, TransformerMixin, BaseEstimator, auto_wrap_outp
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "factors_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
-        return tags
 
 
 def text_names(given: Any) -> list[str]:

@@ -1,6 +1,7 @@
 """Columns of a table as a matrix: numbers standardised, categories one column each."""
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -243,14 +244,38 @@ def with_logarithm(numbers: NDArray[np.float64], median: float, spread: float) -
     return np.asarray(np.sign(distances) * np.log1p(np.abs(distances) / spread))
 
 
-TABLE = Entry(
-    "dict of columns, DataFrame, pyarrow.Table or array-like of shape (n_samples, n_columns)",
-    "A table. Columns are found by name, in any order; those of an array by position.",
-)
+PARAMETERS = {
+    "X": Entry(
+        "dict of columns, DataFrame, pyarrow.Table or array-like of shape (n_samples, n_columns)",
+        "A table; data frames may be of pandas or polars. Columns are found by name, in any order; those of an array by position.",
+    ),
+    "y": Entry("None", "Ignored."),
+}
 
 
-@documented({"X": TABLE})
-class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableTransformer(Versioned, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What transformers of tables share: ``fitted`` names what a model file has of them."""
+
+    fitted: ClassVar[tuple[str, ...]]
+    n_features_in_: int
+
+    def _check_n_columns(self, table: NamedColumns) -> None:
+        """Refuse a table without names that has other columns than the one that was fitted."""
+        if len(table.names) != self.n_features_in_:
+            expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+            raise ValueError(f"X has {len(table.names)} features, but {expected}.")
+
+    def _to_values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.fitted}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+
+@documented(PARAMETERS)
+class ColumnEncoder(TableTransformer):
     """Encode the columns of a table as a sparse matrix.
 
     Numeric columns are scaled to zero mean and unit variance; missing values are replaced by the mean, true counts as 1 and false
@@ -313,13 +338,6 @@ class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore
     def fit(self, X: Columns, y: Any = None) -> Self:
         """Learn the means, deviations and categories of the columns.
 
-        Parameters
-        ----------
-        X : dict of columns, DataFrame, pyarrow.Table or array-like of shape (n_samples, n_columns)
-            A table. DataFrames may be of pandas or polars.
-        y : None
-            Ignored.
-
         Returns
         -------
         object
@@ -360,11 +378,9 @@ class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore
         """
         check_is_fitted(self)
         table = named_columns(X, min_rows=0)
-        if not (table.has_names and self._has_names()):
-            if len(table.names) != len(self.names_):
-                raise ValueError(
-                    f"X has {len(table.names)} features, but ColumnEncoder is expecting {len(self.names_)} features as input."
-                )
+        are_places = self.columns is not None and all(re.fullmatch(r"column \d+", name) for name in self.names_)
+        if not are_places and not (table.has_names and self._has_names()):
+            self._check_n_columns(table)
             table = replace(table, names=self.names_)
         found = values_by_name(self.names_, table)
         n_rows = len(next(iter(found.values())))
@@ -424,7 +440,7 @@ class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore
         return self.names_ != unnamed(len(self.names_))
 
     @property
-    def n_features_in_(self) -> int:
+    def n_features_in_(self) -> int:  # type: ignore[override]
         return len(self.names_)
 
     @property
@@ -460,9 +476,6 @@ class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore
         ]
         return np.array([name for names in named for name in names], dtype=object)
 
-    def _to_values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.fitted}
-
     def _from_values(self, values: dict[str, Any]) -> None:
         n_means = len(values["means_"])
         older = {"medians_": np.zeros(n_means), "spreads_": np.full(n_means, np.inf)}
@@ -479,8 +492,3 @@ class ColumnEncoder(Versioned, TransformerMixin, BaseEstimator):  # type: ignore
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "names_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
-        return tags

@@ -62,12 +62,12 @@ def test_what_is_asked_for_is_not_compared():
 
 
 def test_many_rows_keep_planes(monkeypatch):
-    monkeypatch.setattr("rankplane.training.tables.KERNEL_ROWS", 100)
+    monkeypatch.setattr("rankplane.training.kernel_choice.KERNEL_ROWS", 100)
     assert trained(*bent(), C=1.0).estimator.kernel == "linear"
 
 
 def test_weights_of_ranks_that_a_sample_lacks(monkeypatch):
-    monkeypatch.setattr("rankplane.training.tables.N_COMPARED", 40)
+    monkeypatch.setattr("rankplane.training.kernel_choice.N_COMPARED", 40)
     columns, ranks = bent()
     ranks[:2] = 9  # the first row is in every sample, the second is not
     assert trained(columns, ranks, C=1.0, class_weight="balanced").classes.tolist() == [0, 1, 2, 3, 9]

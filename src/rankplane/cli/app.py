@@ -14,14 +14,10 @@ import typer
 from rankplane.cli import options, upkeep
 from rankplane.cli.options import (
     Decision,
-    Delimiter,
-    Encoding,
     Files,
-    Format,
     Group,
     Jobs,
     Json,
-    Limit,
     ModelFile,
     OtherColumns,
     Quiet,
@@ -62,6 +58,7 @@ def about(
 
 
 @app.command()
+@options.reads_files
 def train(
     files: Files,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="File to write the model to.")],
@@ -160,10 +157,7 @@ def train(
             help="Folder to keep rows in that are trained on from disk; if left out, one beside the output, removed at the end.",
         ),
     ] = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    format: Format = None,
-    limit: Limit = None,
+    dialect: Any = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> Work:
@@ -202,13 +196,14 @@ def train(
         report=report,
         memory=memory,
         cache=cache,
-        dialect=options.dialect(delimiter, encoding, format, limit),
+        dialect=dialect,
         as_json=as_json,
     )
     return quietly(work, quiet, as_json=as_json)
 
 
 @app.command()
+@options.reads_files
 def predict(
     model: ModelFile,
     files: Annotated[
@@ -237,10 +232,7 @@ def predict(
     ] = "p_",
     set_column: Annotated[str, typer.Option(metavar="NAME", help="Name of the column of sets of ranks.")] = "set",
     jobs: Jobs = DEFAULTS.jobs,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    format: Format = None,
-    limit: Limit = None,
+    dialect: Any = None,
     quiet: Quiet = False,
 ) -> Work:
     """Predict the rank of every row, in the order of the files. Files may be larger than memory."""
@@ -248,26 +240,23 @@ def predict(
     from rankplane.cli.columns import AddedColumns
 
     added = AddedColumns(rank_column, proba_prefix if proba else None, set_column, rank_set)
-    dialect = options.dialect(delimiter, encoding, format, limit)
     return quietly(partial(commands.predict, model, files, output, added, dialect, decision, jobs), quiet)
 
 
 @app.command()
+@options.reads_files
 def evaluate(
     model: ModelFile,
     files: RankedFiles,
     decision: Decision = None,
     jobs: Jobs = DEFAULTS.jobs,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    format: Format = None,
-    limit: Limit = None,
+    dialect: Any = None,
     as_json: Json = False,
 ) -> Work:
     """Evaluate a model on rows with known ranks."""
     from rankplane.cli import commands
 
-    return partial(commands.evaluate, model, files, options.dialect(delimiter, encoding, format, limit), as_json, decision, jobs)
+    return partial(commands.evaluate, model, files, dialect, as_json, decision, jobs)
 
 
 @app.command()
@@ -284,20 +273,18 @@ def explain(
 
 
 @app.command(name="report")
+@options.reads_files
 def report_command(
     model: ModelFile,
     files: UnseenFiles,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="HTML file to write.")],
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    format: Format = None,
-    limit: Limit = None,
+    dialect: Any = None,
     quiet: Quiet = False,
 ) -> Work:
     """Write an HTML report about a model: plots, errors and settings, in one file."""
     from rankplane.cli import commands
 
-    work = partial(commands.report_command, model, files, output, options.dialect(delimiter, encoding, format, limit))
+    work = partial(commands.report_command, model, files, output, dialect)
     return quietly(work, quiet)
 
 

@@ -146,7 +146,7 @@ def train(
             write_report(report, replace(model, metadata=remembered), trained.test, measured_on)
     if as_json:
         terms = [vars(top) for top in model.top_features(display.N_TERMS)]
-        printed({"warnings": model.metadata["warnings"], "model": output, **model.metadata, "telling": terms})
+        printed({"warnings": model.metadata["warnings"], "model": output, **model.metadata, "important": terms})
         return
     display.show_trained(console, model, measured_on)
     for path in filter(None, [output, report]):

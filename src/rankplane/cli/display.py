@@ -20,8 +20,8 @@ from rankplane.out_of_core.training import Limits
 from rankplane.prediction.explanations import Boundary, TopFeatures
 from rankplane.training.cautions import KnownWords
 from rankplane.training.highlights import FAINT, STRONG, marked, shaded, text_pulls
+from rankplane.training.kernel_choice import in_words
 from rankplane.training.model import TrainedModel
-from rankplane.training.tables import in_words
 from rankplane.training.wording import HEADINGS, MEASURED, choice_headings, choice_rows, data_notes, format_measure
 
 EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -1,16 +1,14 @@
 """Options that several commands have. Imports nothing heavy, since ``--help`` needs them too."""
 
+import inspect
 from collections.abc import Callable, Collection
-from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from functools import partial, wraps
+from typing import Annotated, Any
 
 import typer
 
 from rankplane.options import DECISIONS
 from rankplane.streams import keeping_quiet
-
-if TYPE_CHECKING:
-    from rankplane.inputs.reading import Dialect
 
 Work = Callable[[], None]  # returned by a command, and called once all options are parsed
 
@@ -76,12 +74,24 @@ Decision = Annotated[
 ]
 
 
-def dialect(
-    delimiter: str | None = None, encoding: str | None = None, format: str | None = None, limit: int | None = None
-) -> "Dialect":
-    from rankplane.inputs.reading import Dialect
+def reads_files(command: Callable[..., Work]) -> Callable[..., Work]:
+    """Give a command, in place of its parameter ``dialect``, the options that say how its files are written."""
+    signature = inspect.signature(command)
+    options = {"delimiter": Delimiter, "encoding": Encoding, "format": Format, "limit": Limit}
+    taken: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        asked = options if name == "dialect" else {name: parameter.annotation}
+        taken += [parameter.replace(name=each, annotation=annotation) for each, annotation in asked.items()]
 
-    return Dialect(delimiter, encoding, format, limit)
+    @wraps(command)
+    def with_dialect(**given: Any) -> Work:
+        from rankplane.inputs.reading import Dialect
+
+        dialect = Dialect(**{name: given.pop(name) for name in options})
+        return command(dialect=dialect, **given)
+
+    with_dialect.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
+    return with_dialect
 
 
 def quietly(work: Work, is_quiet: bool, *, as_json: bool = False) -> Work:

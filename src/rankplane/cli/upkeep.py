@@ -1,12 +1,12 @@
 """Options of the commands that look after a trained model."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rankplane.cli import options
-from rankplane.cli.options import Delimiter, Encoding, Format, Json, Limit, Quiet, Work, quietly
+from rankplane.cli.options import Json, Quiet, Work, quietly
 from rankplane.options import MODEL_NAMES, TrainingOptions
 
 DEFAULTS = TrainingOptions()
@@ -25,6 +25,7 @@ def info(
     return partial(command, model, as_json, markdown)
 
 
+@options.reads_files
 def compare(
     model: options.ModelFile,
     other: Annotated[str, typer.Argument(metavar="OTHER", help="A model file to compare with, of the same ranks.")],
@@ -33,18 +34,16 @@ def compare(
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Also write the rows whose ranks differ: csv, tsv, jsonl or parquet."),
     ] = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    format: Format = None,
-    limit: Limit = None,
+    dialect: Any = None,
     as_json: Json = False,
 ) -> Work:
     """Compare two models on the same rows: differences with intervals, confusions, and which rows changed."""
     from rankplane.cli.compare import compare as command
 
-    return partial(command, model, other, files, output, options.dialect(delimiter, encoding, format, limit), as_json)
+    return partial(command, model, other, files, output, dialect, as_json)
 
 
+@options.reads_files
 def compare_models(
     files: options.Files,
     target: options.Target = None,
@@ -66,10 +65,7 @@ def compare_models(
     ranks: options.RankNames = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed of the folds and the solver.")] = DEFAULTS.seed,
     jobs: options.Jobs = DEFAULTS.jobs,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    format: Format = None,
-    limit: Limit = None,
+    dialect: Any = None,
     as_json: Json = False,
 ) -> Work:
     """Tune all models on the same folds of the rows, compare them on held-out rows, and recommend one."""
@@ -88,26 +84,24 @@ def compare_models(
         columns=column or [],
         group=group,
         ranks=ranks,
-        dialect=options.dialect(delimiter, encoding, format, limit),
+        dialect=dialect,
         as_json=as_json,
     )
 
 
+@options.reads_files
 def recalibrate(
     model: options.ModelFile,
     files: options.UnseenFiles,
     output: Annotated[str, typer.Option("-o", "--output", metavar="NEW", help="File to write the new model to.")],
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    format: Format = None,
-    limit: Limit = None,
+    dialect: Any = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> Work:
     """Learn the probabilities of a model anew from other rows, without training it again."""
     from rankplane.cli.recalibrate import recalibrate as command
 
-    work = partial(command, model, files, output, options.dialect(delimiter, encoding, format, limit), as_json)
+    work = partial(command, model, files, output, dialect, as_json)
     return quietly(work, quiet, as_json=as_json)
 
 

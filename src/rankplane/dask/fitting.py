@@ -69,6 +69,19 @@ def fit(
     --------
     train : From files to a model with a tuned C.
     rankplane.distributed.fit_shard : What each worker does.
+
+    Examples
+    --------
+    With a cluster of two workers on this machine:
+
+    >>> import numpy as np
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> from rankplane import NPSVOR
+    >>> X, y = np.linspace(0, 1, 40)[:, None], np.repeat([1, 2, 3, 4], 10)
+    >>> with Client(n_workers=2) as client:  # doctest: +SKIP
+    ...     model = fit(client, NPSVOR(C=10), [(X[::2], y[::2]), (X[1::2], y[1::2])])
+    >>> model.predict([[0.0], [1.0]])  # doctest: +SKIP
+    array([1, 4])
     """
     program = Program(model, sweeps, max_rounds, holdout)
     program.check()
@@ -133,6 +146,13 @@ def train(
     See Also
     --------
     fit : For data that Dask knows.
+
+    Examples
+    --------
+    >>> from rankplane import dask
+    >>> model = dask.train(  # doctest: +SKIP
+    ...     client, "reviews-*.parquet", text="review", target="stars", output="reviews.rankplane"
+    ... )
     """
     patterns = [paths] if isinstance(paths, str) else list(paths)
     found = [path for pattern in patterns for path in sorted(glob(pattern)) or [pattern]]
@@ -159,7 +179,7 @@ def run(
     on_round: Callable[[Round], Any] | None,
     verbose: int,
 ) -> Any:
-    """Deal the parts to workers, and run the program on them."""
+    """Give each worker its parts, and run the program on them."""
     wanted = None if workers is None else list(workers)
     here = available(client, wanted)
     if not here:

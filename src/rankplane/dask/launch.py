@@ -31,7 +31,18 @@ POLL = 0.5
 
 
 class SchedulerLostError(ConnectionError):
-    """The scheduler of the cluster is gone, and with it what was fitted."""
+    """The scheduler of the cluster is gone, and with it the state of the fit.
+
+    See Also
+    --------
+    fit : Raises it.
+
+    Examples
+    --------
+    >>> from rankplane.dask import SchedulerLostError
+    >>> issubclass(SchedulerLostError, ConnectionError)
+    True
+    """
 
 
 @dataclass
@@ -40,7 +51,7 @@ class Shard:
 
     worker: str
     parts: list[Any]
-    checkpoint: Future | None = None
+    checkpoint: "Future | None" = None  # as text, since Future may be a stand-in where the docs are built
 
 
 def open_door(run: str, rank: int, key: bytes) -> Address:

@@ -12,23 +12,61 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankplane.docstrings import documented
+
 Array = NDArray[Any]
 Bytes = NDArray[np.uint8]
 T = TypeVar("T")
 
 
 class PeerLostError(ConnectionError):
-    """A worker does not answer any more."""
+    """A worker does not answer any more.
+
+    See Also
+    --------
+    FitInterruptedError : What :func:`fit_shard` raises then, with a checkpoint.
+
+    Examples
+    --------
+    >>> from rankplane.distributed import PeerLostError
+    >>> issubclass(PeerLostError, ConnectionError)
+    True
+    """
 
 
+@documented()
 class Comm(Protocol):
-    """The workers of a fit, as one of them sees them.
+    """What a fit needs of the program that started its workers: their numbers, sums and broadcasts of arrays.
 
-    All workers make the same calls in the same order. A call that fails because another worker is gone should raise a
-    ``ConnectionError``; the fit then ends with a checkpoint.
+    Any object with these members will do, for example one that calls MPI. All workers make the same calls in the same order. A
+    call that fails because another worker is gone should raise a ``ConnectionError``; the fit then ends with a checkpoint.
 
-    A ``Comm`` may also have ``exchange(parts)``: part i of a list of byte arrays goes to worker i, and what comes back is a list
-    with what each worker had for this one. It is only used for the vocabulary of texts, which otherwise costs more traffic.
+    See Also
+    --------
+    Threads : Workers that are threads of one process.
+    fit_shard : Fit a model on the samples of all workers.
+
+    Notes
+    -----
+    A ``Comm`` may also have a method ``exchange(parts)``: part i of a list of byte arrays is sent to worker i, and the result is
+    the list of parts that this worker was sent. Only :func:`fit_vectorizer` uses it, which needs more traffic without.
+
+    Examples
+    --------
+    The ``Comm`` of a single worker:
+
+    >>> import numpy as np
+    >>> from rankplane import NPSVOR
+    >>> from rankplane.distributed import fit_shard
+    >>> class Alone:
+    ...     rank, size = 0, 1
+    ...     def allreduce(self, array):
+    ...         return array
+    ...     def broadcast(self, array, root):
+    ...         return array
+    >>> X, y = np.linspace(0, 1, 40)[:, None], np.repeat([1, 2, 3, 4], 10)
+    >>> fit_shard(NPSVOR(C=10), X, y, Alone()).predict([[0.0], [1.0]])
+    array([1, 4])
     """
 
     @property
@@ -42,11 +80,35 @@ class Comm(Protocol):
         ...
 
     def allreduce(self, array: Array) -> Array:
-        """Sum of the arrays of all workers, which have the same shape and type. Every worker gets the same bits."""
+        """Add up the arrays of all workers.
+
+        Parameters
+        ----------
+        array : ndarray
+            The array of this worker. Those of the others have the same shape and type.
+
+        Returns
+        -------
+        ndarray
+            The sum, with the same bits on every worker.
+        """
         ...
 
     def broadcast(self, array: Array, root: int) -> Array:
-        """Return the array of worker ``root``. The others pass one of the same shape and type."""
+        """Send the array of one worker to all others.
+
+        Parameters
+        ----------
+        array : ndarray
+            The array to send; on the other workers, one of the same shape and type.
+        root : int
+            Number of the worker that sends.
+
+        Returns
+        -------
+        ndarray
+            The array of worker ``root``.
+        """
         ...
 
 
@@ -133,8 +195,26 @@ def exchange(comm: Comm, parts: Sequence[Bytes]) -> list[Bytes]:
     return received
 
 
+@documented()
 class Threads:
-    """Workers as threads of this process, for tests and trials: ``Threads(4).run(work)`` calls ``work(comm)`` four times."""
+    """Workers that are threads of this process, to try out a fit over workers.
+
+    Parameters
+    ----------
+    size : int
+        Number of workers.
+
+    See Also
+    --------
+    fit_shard : Fit a model on the samples of all workers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane.distributed import Threads
+    >>> Threads(4).run(lambda comm: int(comm.allreduce(np.array([comm.rank]))[0]))
+    [6, 6, 6, 6]
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -142,7 +222,18 @@ class Threads:
         self._barrier = threading.Barrier(size)
 
     def run(self, work: Callable[["ThreadComm"], T]) -> list[T]:
-        """What each worker returned, or the error of the first that failed."""
+        """Call a function on every worker.
+
+        Parameters
+        ----------
+        work : callable
+            Called with the :class:`Comm` of each worker.
+
+        Returns
+        -------
+        list
+            What each worker returned. If a worker fails, its error is raised.
+        """
 
         def guarded(rank: int) -> T:
             try:
@@ -154,12 +245,12 @@ class Threads:
         with ThreadPoolExecutor(self.size) as pool:
             futures = [pool.submit(guarded, rank) for rank in range(self.size)]
         errors = [error for future in futures if (error := future.exception()) is not None]
-        # Those that only heard of another's failure come last.
+        # Errors that another worker's failure caused come last.
         for error in sorted(errors, key=lambda error: isinstance(error, ConnectionError)):
             raise error
         return [future.result() for future in futures]
 
-    def swap(self, rank: int, value: Any) -> list[Any]:
+    def _swap(self, rank: int, value: Any) -> list[Any]:
         """The values of all workers."""
         try:
             self._slots[rank] = value
@@ -180,13 +271,13 @@ class ThreadComm:
         self._threads = threads
 
     def allreduce(self, array: Array) -> Array:
-        return add_up(self._threads.swap(self.rank, array))
+        return add_up(self._threads._swap(self.rank, array))
 
     def broadcast(self, array: Array, root: int) -> Array:
-        return np.array(self._threads.swap(self.rank, array)[root])
+        return np.array(self._threads._swap(self.rank, array)[root])
 
     def exchange(self, parts: Sequence[Bytes]) -> list[Bytes]:
-        return [of_other[self.rank] for of_other in self._threads.swap(self.rank, list(parts))]
+        return [of_other[self.rank] for of_other in self._threads._swap(self.rank, list(parts))]
 
 
 def add_up(arrays: Sequence[Array]) -> Array:

@@ -11,9 +11,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from rankplane import modelfile
+from rankplane.distributed.checkpoint import Checkpoint
 from rankplane.distributed.comm import Comm, together
 from rankplane.distributed.text import fit_vectorizer
-from rankplane.distributed.worker import Checkpoint, OnRound, fit_shard
+from rankplane.distributed.worker import OnRound, fit_shard
 from rankplane.inputs.reading import read_batches
 from rankplane.inputs.schema import Inputs, take
 from rankplane.text import TextVectorizer
@@ -132,7 +133,7 @@ def estimator_of(pipeline: Pipeline) -> Pipeline:
 
 
 def batches_of(items: Sequence[Any], n_batches: int) -> Iterator[list[Any]]:
-    """Deal items to so many batches, neighbours together; the same every time."""
+    """Split items into so many batches, neighbours together; the same every time."""
     for numbers in np.array_split(np.arange(len(items)), n_batches):
         yield [items[number] for number in numbers]
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankplane.docstrings import documented
+
 LEAST_GAIN = 0.005  # of the held-out error, in a round; smaller ones do not count
 ROUNDS_WITHOUT = 2
 SMALL_GAIN = 0.001  # of the objective, in a round
@@ -11,11 +13,12 @@ MANY_ROUNDS = 30
 WIDEST_GAP = 1.0  # of the objective, with which an error can have settled: before, it may just stand still
 
 
+@documented()
 @dataclass(frozen=True)
 class Round:
-    """One round of a fit over workers.
+    """One round of a fit over workers, as ``on_round`` is told.
 
-    Attributes
+    Parameters
     ----------
     number : int
         Number of the round, from 1.
@@ -38,6 +41,21 @@ class Round:
         Size of the weight changes that each worker contributed to the sum.
     why_last : str
         Why this round was the last of its phase; empty if it was not.
+
+    See Also
+    --------
+    fit_shard : Fits a model, round by round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankplane import NPSVOR
+    >>> from rankplane.distributed import fit_shard
+    >>> X, y = np.linspace(0, 1, 40)[:, None], np.repeat([1, 2, 3, 4], 10)
+    >>> rounds = []
+    >>> model = fit_shard(NPSVOR(C=10), X, y, on_round=rounds.append)
+    >>> [round.number for round in rounds] == list(range(1, len(rounds) + 1))
+    True
     """
 
     number: int

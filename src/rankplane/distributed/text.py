@@ -1,8 +1,8 @@
 """The vocabulary of the documents of many workers, exactly that of all of them in one place.
 
 Level by level: first terms, then pairs of those that remain, and so on. Each worker counts its own documents, whatever ``min_df``
-is. The n-grams are dealt to workers by a hash; each adds up its share, drops those in too few documents of all, and hands the rest
-to all. Numbers of n-grams are their places in the order of the result, so longer ones travel as pairs of numbers.
+is. The n-grams are distributed to workers by a hash; each adds up its share, drops those in too few documents of all, and sends
+the rest to all. Numbers of n-grams are their places in the order of the result, so longer ones travel as pairs of numbers.
 """
 
 import itertools
@@ -49,6 +49,20 @@ def fit_vectorizer(vectorizer: TextVectorizer, X: Sequence[Any], comm: Comm) -> 
     TextVectorizer
         The fitted vectorizer, the same on all workers and that of all documents in one place. Its ``transform`` makes the rows of
         this worker.
+
+    See Also
+    --------
+    fit_shard : Fit a model on the samples of all workers.
+
+    Examples
+    --------
+    >>> from rankplane import TextVectorizer
+    >>> from rankplane.distributed import Threads, fit_vectorizer
+    >>> texts = ["great screen", "poor battery", "great battery", "poor screen"]
+    >>> def work(comm):
+    ...     return fit_vectorizer(TextVectorizer(ngram_range=(1, 1), min_df=2), texts[comm.rank :: comm.size], comm)
+    >>> Threads(2).run(work)[0].get_feature_names_out().tolist()
+    ['battery', 'great', 'poor', 'screen']
     """
     fitted: TextVectorizer = clone(vectorizer)
     settings = together(comm, fitted._settings)
@@ -130,12 +144,12 @@ class Counts:
         return self.places[number]
 
 
-class Dealer(Protocol):
-    """Deals n-grams out in shares, so that all counts of an n-gram are in one share."""
+class Shares(Protocol):
+    """Distributes n-grams to shares, so that all counts of an n-gram are in one share."""
 
     n_shares: int
 
-    def deal(self, parts: Iterable[list[Bytes]]) -> Iterator[list[Bytes]]:
+    def distribute(self, parts: Iterable[list[Bytes]]) -> Iterator[list[Bytes]]:
         """Take what each part of the documents has for each share; yields what all parts had for each of our shares."""
         ...
 
@@ -150,7 +164,7 @@ class ByWorkers:
     def __init__(self, comm: Comm) -> None:
         self.comm, self.n_shares = comm, comm.size
 
-    def deal(self, parts: Iterable[list[Bytes]]) -> Iterator[list[Bytes]]:
+    def distribute(self, parts: Iterable[list[Bytes]]) -> Iterator[list[Bytes]]:
         for part in parts:
             yield exchange(self.comm, part)
 
@@ -164,8 +178,8 @@ class Merge:
     With ``most``, the largest number of n-grams to keep, "enough" becomes more as long as there are more of them.
     """
 
-    def __init__(self, dealer: Dealer, least: int, most: int | None = None) -> None:
-        self.dealer, self.least, self.most = dealer, least, most
+    def __init__(self, shares: Shares, least: int, most: int | None = None) -> None:
+        self.shares, self.least, self.most = shares, least, most
 
     def run(self, parts: Sequence[Counts], n_levels: int) -> tuple[list[bytes], list[Level]]:
         """The terms, and the levels of n-grams of them."""
@@ -180,7 +194,7 @@ class Merge:
 
     def merge_terms(self, parts: Sequence[Counts]) -> tuple[list[bytes], Level]:
         found: list[tuple[bytes, int, int]] = []
-        for received in self.dealer.deal(map(self.split_terms, parts)):
+        for received in self.shares.distribute(map(self.split_terms, parts)):
             totals: dict[bytes, list[int]] = {}
             for part in received:
                 for term, documents, often in zip(*unpack_terms(part), strict=True):
@@ -189,7 +203,7 @@ class Merge:
                     total[1] += often
             remaining = {term: total for term, total in totals.items() if total[0] >= self.least}
             counts = np.array(list(remaining.values()), dtype=np.uint64).reshape(-1, 2)
-            for part in self.dealer.join(pack_terms(list(remaining), counts[:, 0], counts[:, 1])):
+            for part in self.shares.join(pack_terms(list(remaining), counts[:, 0], counts[:, 1])):
                 found += zip(*unpack_terms(part), strict=True)
             if self.most is not None and len(found) > self.most:
                 self.raise_least([np.array([documents for _, documents, _ in found])])
@@ -205,7 +219,7 @@ class Merge:
 
     def split_terms(self, part: Counts) -> list[Bytes]:
         terms, (_, n_documents, n_occurrences) = part.terms, part.level(0)
-        n_shares, sent = self.dealer.n_shares, []
+        n_shares, sent = self.shares.n_shares, []
         share_of = np.fromiter((zlib.crc32(term) % n_shares for term in terms), np.int64, len(terms))
         for share in range(n_shares):
             mine = np.flatnonzero(share_of == share)
@@ -215,10 +229,10 @@ class Merge:
     def merge_level(self, parts: Sequence[Counts], number: int, *, is_last: bool) -> Level:
         """The n-grams of the next length."""
         found: list[Level] = []
-        for received in self.dealer.deal(self.split_level(part, number) for part in parts):
+        for received in self.shares.distribute(self.split_level(part, number) for part in parts):
             total = added_up([unpack(part) for part in received])
             total = take(total, total[1] >= self.least)
-            found += [unpack(part) for part in self.dealer.join(pack(total))]
+            found += [unpack(part) for part in self.shares.join(pack(total))]
             if self.most is not None and sum(len(level[0]) for level in found) > self.most:
                 self.raise_least([level[1] for level in found])
                 found = [take(level, level[1] >= self.least) for level in found]
@@ -243,7 +257,7 @@ class Merge:
         keys, is_known = self.keys_of(part, number)
         _, n_documents, n_occurrences = part.level(number)
         level = keys, n_documents[is_known], n_occurrences[is_known]
-        n_shares = self.dealer.n_shares
+        n_shares = self.shares.n_shares
         share_of = (keys * SPREAD >> np.uint64(33)) % np.uint64(n_shares)
         return [pack(take(level, share_of == share)) for share in range(n_shares)]
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankplane import validation
 from rankplane.base import OrdinalModel, adopt_planes
+from rankplane.distributed.checkpoint import Checkpoint, FitInterruptedError
 from rankplane.distributed.comm import Alone, Comm, gather_rows, gather_values, share, share_array, together
 from rankplane.distributed.report import MANY_ROUNDS, SMALL_GAIN, Patience, Round
 from rankplane.distributed.rounds import Certificate, Columns, Rounds, State
@@ -36,31 +37,6 @@ OnRound = Callable[[Round], Any]
 def largest_gap(model: OrdinalModel, gap: float = GAP) -> float:
     """The gap at which planes are accurate enough; a ``tol`` of the model is about its root."""
     return gap if model.tol is None else float(model.tol) ** 2
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """What a worker has when a fit was interrupted: what all of them know, its own duals, and which of its rows are held out.
-
-    Before the first round there is nothing but the last of these.
-    """
-
-    common: dict[str, Any] | None
-    held_out: HeldOut | None  # of all workers, at the best setting so far
-    duals: NDArray[Any] | None
-    best_duals: NDArray[Any] | None
-    is_held: NDArray[np.bool_]
-
-
-class FitInterruptedError(ConnectionError):
-    """Another worker is gone. ``checkpoint`` has what is needed to go on, in another call of ``fit_shard``."""
-
-    def __init__(self, message: str, checkpoint: Checkpoint | None) -> None:
-        super().__init__(message)
-        self.checkpoint = checkpoint
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.args[0], self.checkpoint)
 
 
 @documented()
@@ -117,6 +93,12 @@ def fit_shard(
     ------
     FitInterruptedError
         If another worker is gone, with a checkpoint.
+
+    See Also
+    --------
+    fit_vectorizer : Learn the vocabulary of texts that are spread over workers.
+    Threads : Workers that are threads of one process.
+    rankplane.dask.fit : The same on a Dask cluster.
 
     Notes
     -----

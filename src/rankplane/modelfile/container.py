@@ -45,11 +45,11 @@ def padded(n_bytes: int) -> int:
 
 def write_file(path: str, content: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
     """Write ``content`` and the list of arrays as the header, and the arrays."""
-    table, place = [], 0
+    listed, place = [], 0
     for array in arrays:
-        table.append({"dtype": array.dtype.str, "shape": list(array.shape), "offset": place})
+        listed.append({"dtype": array.dtype.str, "shape": list(array.shape), "offset": place})
         place += padded(array.nbytes)
-    text = json.dumps(content | {"arrays": table}, allow_nan=False, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    text = json.dumps(content | {"arrays": listed}, allow_nan=False, ensure_ascii=False).encode("utf-8", "surrogatepass")
     text += b" " * (padded(len(text)) - len(text))
     parts = [memoryview(text)]
     for array in arrays:

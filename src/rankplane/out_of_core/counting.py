@@ -66,7 +66,7 @@ class ByFiles:
     def __init__(self, folder: Path, n_shares: int) -> None:
         self.folder, self.n_shares = folder, n_shares
 
-    def deal(self, parts: Iterable[list[Bytes]]) -> Iterator[list[Bytes]]:
+    def distribute(self, parts: Iterable[list[Bytes]]) -> Iterator[list[Bytes]]:
         lengths: list[list[int]] = [[] for _ in range(self.n_shares)]
         paths = [self.folder / f"share-{share:05d}" for share in range(self.n_shares)]
         for path in paths:

@@ -75,6 +75,10 @@ def fit(
     object
         The fitted model, or pipeline.
 
+    See Also
+    --------
+    rankplane.dask.train : Train on files with the workers of a Dask cluster.
+
     Notes
     -----
     If there are more n-grams than fit into the memory, those in the fewest documents are left out, as by a larger ``min_df``.

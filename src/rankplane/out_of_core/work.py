@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankplane.base import OrdinalModel
+from rankplane.distributed.checkpoint import Checkpoint
 from rankplane.distributed.comm import Alone
 from rankplane.distributed.report import Round
-from rankplane.distributed.worker import Checkpoint, Fit, share_to_hold_out
+from rankplane.distributed.worker import Fit, share_to_hold_out
 from rankplane.files import replacing
 from rankplane.inputs.reading import InputError
 from rankplane.out_of_core import found

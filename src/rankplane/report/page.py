@@ -73,10 +73,10 @@ def measure_cards(found: Findings) -> str:
             beside += f"<li{kind}>{escape(words)}: <b>{format_measure(theirs)}</b>{remark}</li>"
         arrow = "\N{UPWARDS ARROW}" if is_more_better else "\N{DOWNWARDS ARROW}"
         cards.append(
-            f'<div class="figure"><h3>{escape(name)} <small><span aria-hidden="true">{arrow}</span> {direction(key)}</small></h3>'
+            f'<div class="metric"><h3>{escape(name)} <small><span aria-hidden="true">{arrow}</span> {direction(key)}</small></h3>'
             f"<strong>{format_measure(mine)}</strong><p>{MEANINGS[key]}</p>{f'<ul>{beside}</ul>' if beside else ''}</div>"
         )
-    return f'<div class="figures">{"".join(cards)}</div>'
+    return f'<div class="metrics">{"".join(cards)}</div>'
 
 
 def cautions(found: Findings, model: TrainedModel, measured: EncodedRows, is_trained_on: bool) -> list[tuple[str, list[str]]]:

@@ -200,7 +200,7 @@ class Supervisor:
         self.selector.close()
 
     def wait(self, seconds: float) -> None:
-        """Hear from workers for a while."""
+        """Read what workers send, for a while."""
         now = time.monotonic()
         late = [child for child in self.children if child.deadline is not None]
         for child in late:
@@ -212,9 +212,10 @@ class Supervisor:
                 with suppress(OSError):
                     self.wakeup.recv(1024)
                 continue
-            self.hear(key.data)
+            self.read_from(key.data)
 
-    def hear(self, child: Child) -> None:
+    def read_from(self, child: Child) -> None:
+        """A worker is ready, or has ended."""
         try:
             word = child.control.recv(1)
         except OSError:
@@ -283,7 +284,7 @@ class Supervisor:
 
     def stop(self) -> None:
         """Let all workers answer what they have, and end."""
-        for opened in set(self.sockets):  # from now on, clients hear at once that nobody is here
+        for opened in set(self.sockets):  # from now on, clients are refused at once
             opened.close()
         for child in self.children:
             child.tell(STOP, 5 + 2 * self.options.timeout)

@@ -11,8 +11,9 @@ score ``z`` costs the row, for residual ``r = t - z``,
 With ``soft = 1``, every ``max(0, x)`` becomes ``log(1 + exp(x))``: ``[0, C], t = 0`` is then the logistic loss, and
 ``[-C, C], e`` costs ``C (log(1 + exp(r - e)) + log(1 + exp(-r - e)))``.
 
-A table has the shape ``(table rows, cuts, lanes, 6)``. A table row is what a row of X of that rank demands; a lane is a direction
-``w``; a cut is an offset on it. Models with a plane per rank have one cut, the bias; threshold models have one lane.
+A table, here and in the rest of the solver, is one of demands. It has the shape ``(table rows, cuts, lanes, 6)``. A table row is
+what a row of X of that rank demands; a lane is a direction ``w``; a cut is an offset on it. Models with a plane per rank have one
+cut, the bias; threshold models have one lane.
 """
 
 from typing import Any, Literal

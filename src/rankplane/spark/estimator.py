@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pyspark import keyword_only
 from pyspark.ml import Estimator, Model
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasFeaturesCol, HasLabelCol, HasPredictionCol, HasWeightCol
@@ -16,6 +15,7 @@ from pyspark.sql.types import StringType
 from sklearn.pipeline import make_pipeline
 
 from rankplane.distributed.program import Program
+from rankplane.docstrings import documented
 from rankplane.estimators import NPSVOR
 from rankplane.search import CSearchCV
 from rankplane.spark import launch
@@ -24,8 +24,11 @@ from rankplane.text import TextVectorizer
 VECTOR = "size int, indices array<int>, values array<double>"
 
 
+@documented()
 class OrdinalEstimator(Estimator, HasFeaturesCol, HasLabelCol, HasPredictionCol, HasWeightCol):  # type: ignore[misc]
-    """Fits a model of this package on the rows of a Spark data frame, on all executors at the same time.
+    """Fit a model on the rows of a Spark data frame, on all executors at the same time.
+
+    A stage of ``pyspark.ml`` pipelines. ``fit`` returns an :class:`OrdinalModel`.
 
     Parameters
     ----------
@@ -44,11 +47,22 @@ class OrdinalEstimator(Estimator, HasFeaturesCol, HasLabelCol, HasPredictionCol,
         Column of sample weights.
     numWorkers : int
         Number of tasks, which must all find a free slot at the same time.
+
+    See Also
+    --------
+    OrdinalModel : What it fits.
+    rankplane.distributed.fit_shard : What each task does.
+
+    Examples
+    --------
+    >>> from rankplane.spark import OrdinalEstimator
+    >>> estimator = OrdinalEstimator(featuresCol="review", labelCol="stars", numWorkers=4)  # doctest: +SKIP
+    >>> model = estimator.fit(reviews)  # doctest: +SKIP
+    >>> model.transform(new_reviews).select("prediction").show()  # doctest: +SKIP
     """
 
     numWorkers = Param(Params._dummy(), "numWorkers", "number of tasks", TypeConverters.toInt)  # noqa: N815 - as Spark names
 
-    @keyword_only  # type: ignore[untyped-decorator]
     def __init__(
         self,
         *,
@@ -63,9 +77,9 @@ class OrdinalEstimator(Estimator, HasFeaturesCol, HasLabelCol, HasPredictionCol,
         super().__init__()
         self.model = CSearchCV(NPSVOR(probability=True, decision="mae")) if model is None else model
         self.vectorizer = TextVectorizer() if vectorizer is None else vectorizer
-        given = {name: value for name, value in vars(self)["_input_kwargs"].items() if name not in ("model", "vectorizer")}
-        self._setDefault(numWorkers=1)
-        self._set(**{name: value for name, value in given.items() if value is not None})
+        self._set(featuresCol=featuresCol, labelCol=labelCol, predictionCol=predictionCol, numWorkers=numWorkers)
+        if weightCol is not None:
+            self._set(weightCol=weightCol)
 
     def _fit(self, dataset: DataFrame) -> "OrdinalModel":
         has_texts = isinstance(dataset.schema[self.getFeaturesCol()].dataType, StringType)
@@ -95,8 +109,33 @@ def parts_of(vector: Any) -> tuple[int, list[int], list[float]]:
     return len(vector), kept.tolist(), vector.values[kept].tolist()
 
 
+@documented()
 class OrdinalModel(Model, HasFeaturesCol, HasLabelCol, HasPredictionCol, HasWeightCol, MLWritable, MLReadable):  # type: ignore[misc]
-    """A fitted model as a stage of a Spark pipeline; ``fitted`` is the model itself."""
+    """A fitted model as a stage of Spark pipelines.
+
+    ``transform`` adds a column of predictions to a data frame.
+
+    Parameters
+    ----------
+    content : bytes
+        The model file. Not given by users: :class:`OrdinalEstimator` makes models, and ``load`` reads them.
+
+    Attributes
+    ----------
+    fitted : object
+        The model itself, or a pipeline of a :class:`rankplane.TextVectorizer` and the model. It predicts without Spark, and
+        ``rankplane.save_model`` writes it to a file.
+
+    See Also
+    --------
+    OrdinalEstimator : Fits the model.
+
+    Examples
+    --------
+    >>> from rankplane.spark import OrdinalModel
+    >>> model.write().overwrite().save("stars")  # doctest: +SKIP
+    >>> OrdinalModel.load("stars").fitted.predict(["great screen"])  # doctest: +SKIP
+    """
 
     numWorkers = OrdinalEstimator.numWorkers  # noqa: N815
 
@@ -106,6 +145,7 @@ class OrdinalModel(Model, HasFeaturesCol, HasLabelCol, HasPredictionCol, HasWeig
 
     @cached_property
     def fitted(self) -> Any:
+        """The model itself."""
         return launch.model_of(self.content)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
@@ -125,10 +165,24 @@ class OrdinalModel(Model, HasFeaturesCol, HasLabelCol, HasPredictionCol, HasWeig
         return dataset.withColumn(self.getPredictionCol(), answer(plain(dataset, self.getFeaturesCol())))
 
     def write(self) -> MLWriter:
+        """Write the stage.
+
+        Returns
+        -------
+        MLWriter
+            Its ``save`` writes the stage to a folder.
+        """
         return Writer(self)
 
     @classmethod
     def read(cls) -> MLReader:
+        """Read a stage.
+
+        Returns
+        -------
+        MLReader
+            Its ``load`` reads a stage from a folder.
+        """
         return Reader()
 
 

@@ -1,1 +1,1 @@
-"""From a table to a measured model."""
+"""From the rows of a file to a measured model."""

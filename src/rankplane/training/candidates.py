@@ -300,8 +300,8 @@ def choose_features(
     >>> from rankplane import choose_features
     >>> texts = [f"{word} thing number {i}" for i in range(250) for word in ("awful", "fine", "superb")]
     >>> choice = choose_features(texts, [1, 2, 3] * 250)
-    >>> choice.vectorizer.ngram_range, [record["what"] for record in choice.records]
-    ((1, 2), ['features', 'model'])
+    >>> [record["what"] for record in choice.records]
+    ['features', 'model']
     """
     check_choice("scoring", scoring, ("mae", "mse", "accuracy"))
     if isinstance(X, str | bytes) or not isinstance(X, Sequence) or not all(isinstance(text, str) for text in X):

@@ -1,4 +1,4 @@
-"""From a table to a measured model: what ``rankplane train`` does, without the printing.
+"""From the rows of a file to a measured model: what ``rankplane train`` does, without the printing.
 
 The model that is measured is the model that is saved: held-out rows are never trained on, not even afterwards.
 """
@@ -34,9 +34,9 @@ from rankplane.training.candidates import (
 )
 from rankplane.training.choices import Choices, n_threads
 from rankplane.training.costs import DecisionCosts
+from rankplane.training.kernel_choice import chosen_for, none_of
 from rankplane.training.model import EncodedRows, Encoder, TrainedModel
 from rankplane.training.splitting import split
-from rankplane.training.tables import chosen_for, none_of
 from rankplane.validation import rank_numbers, rank_order
 
 Search = CSearchCV | SelfTuned

@@ -1,4 +1,4 @@
-"""What suits a table, by held-out error: columns as they are or their logarithms, planes or a kernel.
+"""What suits columns of numbers, by held-out error: the numbers or their logarithms, planes or a kernel.
 
 Both are compared on a sample of the training rows, by cross-validation on the same folds. What is simpler stays unless the other
 one is better by more than the noise: planes can be explained, and are small and fast.
