@@ -337,10 +337,10 @@ def overlapping(n_rows=400):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("C", [0.01, 1.0])
 @pytest.mark.parametrize("name", ["SVOR", "SVOREX"])
-def test_scores_that_are_all_the_same_are_warned_of(name, C, dtype):
+def test_probabilities_that_are_all_the_same_are_warned_of(name, C, dtype):
     X, y = overlapping()
     model = getattr(rankplane, name)(C=C, probability=True)
-    with pytest.warns(UserWarning, match=f"All samples have the same score: with loss='hinge', ranks .* cost {name} least"):
+    with pytest.warns(UserWarning, match=f"All samples have the same probabilities: with loss='hinge', ranks .* cost {name} least"):
         model.fit(X.astype(dtype), y)
     # The mean of the rarer rows as a mix of the others, of which each is used once at most: no direction separates them.
     for boundary in (1, 2):
@@ -358,7 +358,7 @@ def test_scores_that_are_all_the_same_are_warned_of(name, C, dtype):
 def test_other_losses_and_weights_that_are_small_are_not_warned_of():
     X, y = overlapping()
     for loss in ("squared_hinge", "logistic"):
-        model = rankplane.SVOR(loss=loss).fit(X, y)
+        model = rankplane.SVOR(loss=loss, probability=True).fit(X, y)
         assert np.argmax(np.abs(model.coef_)) == 0
     for C in (1e-9, 1e-3):
-        rankplane.SVOR(C=C).fit(np.arange(8.0)[:, None], np.arange(8) // 2)
+        rankplane.SVOR(C=C, probability=True).fit(np.arange(40.0)[:, None], np.arange(40) // 10)

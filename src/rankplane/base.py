@@ -385,6 +385,7 @@ class Trainer:
     def calibrate(self, held_out: HeldOut) -> None:
         """Fit the calibrator and the conformity scores of the model."""
         self.model._adopt_calibration(calibrate(held_out))
+        warn_if_flat(self.model, self.rows.X)
 
     def fold_predictions(self, held_out: HeldOut) -> FoldPredictions:
         """Predictions for held-out rows."""
@@ -392,7 +393,6 @@ class Trainer:
 
     def _adopt(self, planes: Planes) -> None:
         adopt_planes(self.model, planes, self.rows.labels.order, self.rows.X)
-        warn_if_flat(self.model, planes, self.rows.X)
 
 
 def options_of(model: OrdinalModel, X: Any) -> Options:
@@ -426,8 +426,8 @@ def adopt_planes(model: OrdinalModel, planes: Planes, order: NDArray[Any], X: An
     model.n_support_ = planes.n_support
 
 
-def warn_if_flat(model: OrdinalModel, planes: Planes, X: Any) -> None:
-    """Warn if the hinge loss is lowest without any weights, so that all samples have the same scores.
+def warn_if_flat(model: OrdinalModel, X: Any) -> None:
+    """Warn if the hinge loss is lowest without any weights, so that all samples have the same probabilities.
 
     For threshold models, that is so at every C where, for each boundary, the mean of the samples on its rarer side lies among those
     of the other side. Weights that are zero but for the tolerance have a squared length of at most twice the duality gap.
@@ -435,11 +435,11 @@ def warn_if_flat(model: OrdinalModel, planes: Planes, X: Any) -> None:
     if model.loss != "hinge" or "loss" in model.without or not is_linear(model.kernel):
         return
     squares = np.sum(np.square(model.coef_, dtype=np.float64), axis=1)
-    if not np.all(squares <= 2 * planes.gap):
+    if not np.all(squares <= 2 * model.duality_gap_):
         return
     if np.all(np.ptp(fitted_of(model).scores(X, validation.check_n_jobs(model.n_jobs)), axis=0) < FLAT):
         warnings.warn(
-            f"All samples have the same score: with loss='hinge', ranks that overlap this much cost {type(model).__name__} least "
+            f"All samples have the same probabilities: with loss='hinge', ranks that overlap this much cost {type(model).__name__} least "
             "without any weights, and a larger C does not help. Use loss='squared_hinge', or Committee.",
             UserWarning,
             stacklevel=4,
