@@ -26,9 +26,9 @@ scores and tested on the test data of the accuracy section. RPS is the ranked pr
 FEW_ROWS_INTRODUCTION = """## Few rows
 
 Log loss on held-out rows of NPSVOR, fitted to random samples of 20 to 500 rows, against that of the frequencies of the ranks in the
-same sample (`python -m benchmarks.calibrators.few_rows`). *worse in* is the share of samples where the model is worse at all, *beyond
-noise in* that where it is worse by more than frequencies of n rows lose themselves, since they are not those of all rows: (ranks -
-1) / 2n nats on average.
+same sample (`python -m benchmarks.calibrators.few_rows`). *worse in* is the share of samples where the model is worse at all,
+*beyond noise in* that where it is worse by more than frequencies of n rows lose themselves, since they are not those of all rows:
+(ranks - 1) / 2n nats on average.
 """
 COVERAGE_INTRODUCTION = """## Rank sets
 

@@ -439,8 +439,8 @@ def warn_if_flat(model: OrdinalModel, X: Any) -> None:
         return
     if np.all(np.ptp(fitted_of(model).scores(X, validation.check_n_jobs(model.n_jobs)), axis=0) < FLAT):
         warnings.warn(
-            f"All samples have the same probabilities: with loss='hinge', ranks that overlap this much cost {type(model).__name__} least "
-            "without any weights, and a larger C does not help. Use loss='squared_hinge', or Committee.",
+            f"All samples have the same probabilities: with loss='hinge', ranks that overlap this much cost {type(model).__name__} "
+            "least without any weights, and a larger C does not help. Use loss='squared_hinge', or Committee.",
             UserWarning,
             stacklevel=4,
         )

@@ -108,7 +108,10 @@ def test_what_is_trusted_is_taken_within_a_standard_error(worse_by, is_taken):
 
 
 def test_few_texts_are_trusted_to_words_with_their_parts_and_many_are_not():
-    names = {n_texts: [one.words for one in text_candidates(["Das ist gut"] * n_texts) if one.margin == 1] for n_texts in (16_000, 16_001)}
+    names = {
+        n_texts: [one.words for one in text_candidates(["Das ist gut"] * n_texts) if one.margin == 1]
+        for n_texts in (16_000, 16_001)
+    }
     assert names == {16_000: ["words 1-2 and characters within words 2-5"], 16_001: []}
 
 

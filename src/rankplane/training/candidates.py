@@ -11,9 +11,9 @@ More rows gain words more than characters, which few rows suffice for. So words 
 there are more rows than in the samples, the difference is continued to all rows, along a straight line over the logarithm of the
 number of rows. A sample has a limited number of characters, so the choice costs a few fits of few rows.
 
-The best of many candidates is partly the luckiest. So one that is hardly ever much worse than the best is taken unless it is worse by
-more than one standard error: where all rows are compared on, words together with parts of words, and always the committee. If it is,
-the first listed of those that are worse than the best by less than a quarter of the standard error.
+The best of many candidates is partly the luckiest. So one that is hardly ever much worse than the best is taken unless it is worse
+by more than one standard error: words together with parts of words where there are no more rows than in the samples, and Committee
+among the models. Else the first one is taken that is worse than the best by less than a quarter of the standard error.
 """
 
 import importlib.util
