@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -316,3 +316,40 @@ def test_ranks_and_probabilities_at_once_are_those_of_each(model, decision, rank
     ranks, probabilities = fitted._predict_both(fitted.plane_scores(X))
     np.testing.assert_array_equal(ranks, fitted.predict(X))
     np.testing.assert_array_equal(probabilities, fitted.predict_proba(X))
+
+
+def overlapping(n_rows=400):
+    """Ranks that depend on the first column a little, the middle one by far the most frequent."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 3))
+    return X, np.digitize(rng.normal(size=n_rows) + 0.1 * X[:, 0], [-1, 1.5])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("name", ["SVOR", "SVOREX"])
+def test_probabilities_that_are_all_the_same_are_warned_of(name, C, dtype):
+    X, y = overlapping()
+    model = getattr(rankplane, name)(C=C, probability=True)
+    with pytest.warns(UserWarning, match=f"All samples have the same probabilities: with loss='hinge', ranks .* cost {name} least"):
+        model.fit(X.astype(dtype), y)
+    # The mean of the rarer rows as a mix of the others, of which each is used once at most: no direction separates them.
+    for boundary in (1, 2):
+        rarer = y < boundary if np.mean(y < boundary) < 0.5 else y >= boundary
+        mix = linprog(
+            np.zeros(np.sum(~rarer)),
+            A_eq=np.vstack([X[~rarer].T, np.ones(np.sum(~rarer))]),
+            b_eq=np.append(X[rarer].sum(axis=0), rarer.sum()),
+            bounds=(0, 1),
+        )
+        assert mix.success
+
+
+@pytest.mark.filterwarnings("error")
+def test_other_losses_and_weights_that_are_small_are_not_warned_of():
+    X, y = overlapping()
+    for loss in ("squared_hinge", "logistic"):
+        model = rankplane.SVOR(loss=loss, probability=True).fit(X, y)
+        assert np.argmax(np.abs(model.coef_)) == 0
+    for C in (1e-9, 1e-3):
+        rankplane.SVOR(C=C, probability=True).fit(np.arange(40.0)[:, None], np.arange(40) // 10)

@@ -6,6 +6,7 @@ demands of each plane) and its ranker (how scores become ranks).
 """
 
 import inspect
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -37,6 +38,7 @@ from rankplane.solver.tables import Table
 from rankplane.solver.training_set import HeldOut, TrainingSet
 from rankplane.validation import OnlyIf
 
+FLAT = 1e-3  # of a margin, by which scores differ that are the same but for the tolerance
 # Fitted attributes that have other names in model files.
 STORED_AS = {"coef_": "weights", "calibrator_": "calibrator"}
 
@@ -235,6 +237,7 @@ class Trainer:
     def calibrate(self, held_out: HeldOut) -> None:
         """Fit the calibrator and the conformity scores of the model."""
         self.model._adopt_calibration(calibrate(held_out))
+        warn_if_flat(self.model, self.rows.X)
 
     def fold_predictions(self, held_out: HeldOut) -> FoldPredictions:
         """Predictions for held-out rows."""
@@ -273,6 +276,26 @@ def adopt_planes(model: OrdinalModel, planes: Planes, order: NDArray[Any], X: An
     model.dual_objective_ = planes.dual_objective
     model.duality_gap_ = planes.gap
     model.n_support_ = planes.n_support
+
+
+def warn_if_flat(model: OrdinalModel, X: Any) -> None:
+    """Warn if the hinge loss is lowest without any weights, so that all samples have the same probabilities.
+
+    For threshold models, that is so at every C where, for each boundary, the mean of the samples on its rarer side lies among those
+    of the other side. Weights that are zero but for the tolerance have a squared length of at most twice the duality gap.
+    """
+    if model.loss != "hinge" or "loss" in model.without or not is_linear(model.kernel):
+        return
+    squares = np.sum(np.square(model.coef_, dtype=np.float64), axis=1)
+    if not np.all(squares <= 2 * model.duality_gap_):
+        return
+    if np.all(np.ptp(fitted_of(model).scores(X, validation.check_n_jobs(model.n_jobs)), axis=0) < FLAT):
+        warnings.warn(
+            f"All samples have the same probabilities: with loss='hinge', ranks that overlap this much cost {type(model).__name__} "
+            "least without any weights, and a larger C does not help. Use loss='squared_hinge', or Committee.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def check_fitted_parts(model: OrdinalModel) -> None:

@@ -150,7 +150,7 @@ void check_words(std::string_view text, std::size_t min_length, bool has_marks) 
 void check_characters(std::string_view text, Analyzer analyzer) {
     TokenRules rules;
     rules.analyzer = analyzer;
-    rules.min_n = 1 + text.size() % 2;
+    rules.min_n = 1 + text.size() % 7;  // words may be shorter
     rules.max_n = rules.min_n + text.size() % 3;
     Tokenizer tokenizer(code_points(), rules);
     Control control;

@@ -106,6 +106,16 @@ def test_strong_penalties_win_within_the_noise():
     assert strongest_within_noise(losses, weights) == 0
 
 
+def test_more_of_a_gain_is_given_up_on_fewer_rows():
+    def chosen(n_rows):
+        gains = np.array([[0.0], [0.4], [0.5]]) + np.array([[0.0], [1.5], [0.0]]) * np.resize([1.0, -1.0], n_rows)
+        return strongest_within_noise(1.0 - gains, None)
+
+    # The second has four fifths of the gain, and is within the noise of the third throughout.
+    assert [chosen(n_rows) for n_rows in (40, 98, 102, 400)] == [1, 1, 2, 2]
+    assert strongest_within_noise(np.resize([1.0, -1.0], (1, 40)) * np.array([[0.0], [3.0]]) - [[0.0], [0.9]], None) == 0
+
+
 def test_bad_sets(ranked):
     fitted = NPSVOR(probability=True).fit(*ranked)
     with pytest.raises(ValueError, match=r"score must be one of None, 'before', 'after'. Got 'mass'."):

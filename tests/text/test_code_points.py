@@ -3,14 +3,15 @@
 
 import re
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import strip_accents_ascii, strip_accents_unicode
+from sklearn.feature_extraction.text import CountVectorizer, strip_accents_ascii, strip_accents_unicode
 
-from rankplane._core import Corpus
+from rankplane._core import CodePoints, Corpus, Vocabulary
 from rankplane.text.code_points import code_points
 
 STRIP = {None: str, "ascii": strip_accents_ascii, "unicode": strip_accents_unicode}
@@ -35,6 +36,15 @@ def corpus_of(documents, lowercase=True, strip_accents=None, min_length=1, marks
 def tokens_of(document, **rules):
     """Distinct tokens in order of appearance."""
     return corpus_of([document], **rules).tokens()
+
+
+def counts_of(corpus):
+    """How often each token occurs in all documents."""
+    corpus.map_tokens([], None)
+    vocabulary = Vocabulary()
+    vocabulary.learn(corpus, max_n=1, min_documents=1, counts_occurrences=True, on_progress=None)
+    vocabulary.choose_columns(1, float("inf"))
+    return dict(zip(vocabulary.names(), vocabulary.occurrence_counts().tolist(), strict=True))
 
 
 def distinct(tokens):
@@ -91,6 +101,53 @@ def test_words_across_blocks_and_pieces(part, n_times, n_before):
     assert tokens_of(document, marks="!?") == distinct(re.findall(r"(?u)\b\w+\b|[!?]", document))
 
 
+# A spacing mark decomposes to a blank and a combining mark.
+BLANK_AND_MARK = [chr(c) for c in range(0x10000) if STRIP["unicode"](chr(c)) == " " != chr(c)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.text(st.sampled_from("aab .\n") | st.sampled_from(BLANK_AND_MARK), max_size=80), min_size=1, max_size=3),
+    st.tuples(st.integers(1, 7), st.integers(0, 4)),
+    st.sampled_from(list(STRIP)),
+    st.sampled_from(["char", "char_wb"]),
+)
+def test_characters_that_decompose_to_blanks(documents, lengths, strip_accents, analyzer):
+    n_range = lengths[0], sum(lengths)
+    theirs = CountVectorizer(analyzer=analyzer, ngram_range=n_range, strip_accents=strip_accents)
+    analyze = theirs.build_analyzer()
+    expected = Counter(token for document in documents for token in analyze(document))
+    assert counts_of(corpus_of(documents, strip_accents=strip_accents, analyzer=analyzer, n_range=n_range)) == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("aab  \n"), max_size=80), st.tuples(st.integers(1, 7), st.integers(0, 4)))
+def test_blanks_inside_words_start_none(document, lengths):
+    # Only a line end is a space here, so that words hold blanks like those that are put around them.
+    shortest, longest = lengths[0], sum(lengths)
+    space, word = 2, 1
+    properties = np.zeros(sys.maxunicode + 1, dtype=np.uint8)
+    properties[[ord("\n"), ord("a"), ord("b")]] = space, word, word
+    identity = np.arange(sys.maxunicode + 1, dtype=np.uint32)
+    corpus = Corpus(
+        CodePoints(properties, identity, [], False),
+        analyzer="char_wb",
+        min_length=1,
+        marks="",
+        min_n=shortest,
+        max_n=longest,
+        n_threads=1,
+    )
+    corpus.add([document], "utf-8", "strict", None)
+    expected = Counter()
+    for part in filter(None, document.split("\n")):
+        padded = f" {part} "
+        expected.update(padded[at : at + n] for n in range(shortest, longest + 1) for at in range(len(padded) - n + 1))
+        if len(padded) < shortest:
+            expected[padded] += 1
+    assert counts_of(corpus) == expected
+
+
 @settings(max_examples=500, deadline=None)
 @given(st.binary(max_size=300))
 def test_bytes_are_those_that_python_decodes(data):
@@ -111,7 +168,5 @@ def test_tokens_do_not_depend_on_threads(documents, n_threads):
 
 
 def test_tables_need_one_entry_per_code_point():
-    from rankplane._core import CodePoints
-
     with pytest.raises(ValueError, match="one entry per code point"):
         CodePoints(np.zeros(3, np.uint8), np.zeros(3, np.uint32), [], True)

@@ -89,6 +89,32 @@ def test_of_equals_the_first_is_taken():
         assert chosen == candidates[0]
 
 
+@pytest.mark.parametrize(("worse_by", "is_taken"), [(0.5, True), (0.9, True), (1.1, False), (3.0, False)])
+def test_what_is_trusted_is_taken_within_a_standard_error(worse_by, is_taken):
+    texts, labels = stems()
+    compared = comparison(texts, labels)
+    plain, luckiest, trusted = WORDS, CHARS, Candidate("both", margin=1.0)
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal(N)
+    noise = 0.3 * (noise - noise.mean()) / noise.std()
+    errors = np.full(N, 0.4)
+    compared.known = {
+        (N, in_words(plain)): errors + noise + 0.5 * 0.3 / np.sqrt(N),
+        (N, in_words(luckiest)): errors,
+        (N, in_words(trusted)): errors + noise + worse_by * 0.3 / np.sqrt(N),
+    }
+    chosen, _ = compared.choose("features", [plain, luckiest, trusted], [N])
+    assert chosen == (trusted if is_taken else luckiest)
+
+
+def test_few_texts_are_trusted_to_words_with_their_parts_and_many_are_not():
+    names = {
+        n_texts: [one.words for one in text_candidates(["Das ist gut"] * n_texts) if one.margin == 1]
+        for n_texts in (16_000, 16_001)
+    }
+    assert names == {16_000: ["words 1-2 and characters within words 2-5"], 16_001: []}
+
+
 def test_errors_are_those_of_rows_that_the_candidate_has_not_seen():
     """Texts that say nothing of the rank: whoever had seen the rows would know them."""
     rng = np.random.default_rng(0)

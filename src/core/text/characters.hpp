@@ -137,7 +137,6 @@ class CharacterNgrams {
         std::sort(distinct_.begin(), distinct_.end());
         for (std::size_t i = 0; i < distinct_.size(); ++i) number_of_[distinct_[i]] = static_cast<std::uint32_t>(i + 1);
         for (std::uint32_t& c : characters_) c = number_of_[c];
-        blank_ = number_of_[' '];
         for (const std::uint32_t c : distinct_) number_of_[c] = 0;
         return distinct_.size();
     }
@@ -155,7 +154,8 @@ class CharacterNgrams {
         const bool is_packed = n_bits * longest + place_bits <= 64;
         rooms_.resize(n);
         keys_.resize(n);
-        slots_.resize(longest + 1);
+        shortest_.assign(n, static_cast<std::uint32_t>(min_n_));
+        slots_.assign(longest + 1, none);
         // From the last character of each word: how many more an n-gram may take, and the longest one as an integer.
         std::size_t begin = 0;
         for (const std::size_t end : word_ends_) {
@@ -167,6 +167,8 @@ class CharacterNgrams {
                 if (is_packed) key = std::uint64_t{characters_[p]} << (n_bits * (longest - 1)) | key >> n_bits;
                 keys_[p] = is_packed ? key << place_bits | p : p;
             }
+            // A word shorter than every n-gram counts once, whole.
+            if (splits_words_ && room < min_n_) shortest_[begin] = room;
             begin = end;
         }
         if (is_packed) {
@@ -198,10 +200,10 @@ class CharacterNgrams {
         for (std::size_t i = 0; i < keys_.size(); ++i) {
             const std::size_t place = place_of(i), room = rooms_[place],
                               n_same = i == 0 ? 0 : std::min<std::size_t>(n_shared(i), room);
-            std::size_t n = min_n_;
-            // A word shorter than every n-gram counts once, whole.
-            if (room < min_n_ && splits_words_ && room > 2 && characters_[place] == blank_) n = room;
-            for (; n <= n_same && slots_[n] < counts_.size(); ++n) ++counts_[slots_[n]];
+            // Slots of short words are left from other n-grams unless all since then began with the same word.
+            for (std::size_t n = n_same + 1; n < std::min(min_n_, slots_.size()); ++n) slots_[n] = none;
+            std::size_t n = shortest_[place];
+            for (; n <= n_same && slots_[n] != none; ++n) ++counts_[slots_[n]];
             for (; n <= room; ++n) {
                 slots_[n] = spans_.size();
                 spans_.push_back({starts_[place], starts_[place + n] - starts_[place]});
@@ -210,6 +212,8 @@ class CharacterNgrams {
         }
     }
 
+    static constexpr auto none = static_cast<std::size_t>(-1);
+
     const CodePoints* code_points_;
     bool splits_words_;
     std::size_t min_n_, max_n_;
@@ -217,10 +221,10 @@ class CharacterNgrams {
     std::vector<std::size_t> starts_, word_ends_;
     std::vector<std::uint32_t> characters_, distinct_, rooms_, counts_;
     std::vector<std::uint64_t> keys_;
-    std::vector<std::size_t> slots_;  // by length: the span that counts for it
+    std::vector<std::uint32_t> shortest_;  // by place: the length of the shortest n-gram that starts there
+    std::vector<std::size_t> slots_;       // by length: the span that counts for it
     std::vector<Span> spans_;
     CodePointMap number_of_;
-    std::uint32_t blank_ = 0;
     RadixSorter<std::uint64_t> sorter_;
 };
 

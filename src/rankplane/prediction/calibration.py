@@ -33,7 +33,7 @@ EXCESS = 0.002  # nats per row that a calibrator may lose because it is fitted t
 MAX_SCORE = 1e6  # larger scores would overflow
 MANY = 10  # ranks; with more, neighbours share parameters
 FEW_ROWS = 1000  # up to which the strength of the penalty is learnt too
-SMALL_LOSS = 0.02  # of what the best strength gains over the frequencies
+ROWS_TO_LOSE = 20  # whose part of the gain over the frequencies may be given up for a stronger penalty
 STRENGTHS = (1e6, 1024.0, 256.0, 64.0, 16.0, 4.0, 1.0)  # the first leaves the frequencies of the ranks
 
 
@@ -81,19 +81,20 @@ def log_losses(probabilities: Floats, ranks: NDArray[np.int32]) -> Floats:
 
 
 def strongest_within_noise(losses: Floats, weights: Floats | None) -> int:
-    """The first strength (row of ``losses``) that is worse than the best by at most one standard error of the difference.
+    """The first strength (row of ``losses``) that is worse than the best by at most two standard errors of the difference.
 
-    Where the best is clearly better than the frequencies, which are the first, little of that gain may be lost.
+    These are the frequencies, the first, unless the best is clearly better. Then no more of that gain may be lost than its part of
+    ``ROWS_TO_LOSE`` rows: all of it if there are no more, since what is best on so few may be so by chance, and little of many.
     """
     even = np.ones(losses.shape[1]) if weights is None else weights
     shares = even / even.sum()
-    best = int(np.argmin(losses @ shares))
-    worse = losses - losses[best]
+    worse = losses - losses[np.argmin(losses @ shares)]
     means = worse @ shares
     errors = np.sqrt((worse - means[:, None]) ** 2 @ shares**2)
     gain, noise = means[0], errors[0]
-    allowed = np.minimum(errors, SMALL_LOSS * gain) if gain > 2 * noise else errors
-    return int(np.argmax(means <= allowed))
+    if gain <= 2 * noise:
+        return 0
+    return int(np.argmax(means <= np.minimum(2 * errors, ROWS_TO_LOSE * (shares @ shares) * gain)))
 
 
 def softmax(scores: NDArray[Any]) -> Floats:
@@ -299,8 +300,7 @@ class Multinomial:
         """A calibrator of all parts, and for each part one of all others.
 
         Few rows also say how much they may be trusted: the penalty is the strongest of ``STRENGTHS`` whose log loss on the parts
-        that are left out is no worse than the best by more than its standard error. At the strongest, all rows have the
-        frequencies of the ranks.
+        that are left out is hardly worse than the best. At the strongest, all rows have the frequencies of the ranks.
         """
         if len(ranks) < 2 or sum(map(len, ranks)) > FEW_ROWS:
             return cls.near(scores, ranks, n_ranks, weights)

@@ -9,11 +9,15 @@ dropped if half of the others are better, or if it is worse than the best by mor
 
 More rows gain words more than characters, which few rows suffice for. So words are never dropped after the first round, and where
 there are more rows than in the samples, the difference is continued to all rows, along a straight line over the logarithm of the
-number of rows. Of candidates that then differ from the best by less than a quarter of the standard error, the one listed first is
-taken. A sample has a limited number of characters, so the choice costs a few fits of few rows.
+number of rows. A sample has a limited number of characters, so the choice costs a few fits of few rows.
+
+The best of many candidates is partly the luckiest. So one that is hardly ever much worse than the best is taken unless it is worse
+by more than one standard error: words together with parts of words where there are no more rows than in the samples, and Committee
+among the models. Else the first one is taken that is worse than the best by less than a quarter of the standard error.
 """
 
 import importlib.util
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -42,6 +46,7 @@ MOST_ROWS_IN_TURN = 10_000  # If there are no more in all, candidates are compar
 CS = tuple(2.0**k for k in range(-5, 4, 2))
 N_LOOKED_AT = 1000  # texts, for their script
 SCALES = (1.0, 0.25, 4.0)
+TRUSTED = 1.0  # the margin of candidates that are hardly ever much worse than the best
 
 Errors = NDArray[np.float64]
 
@@ -56,6 +61,7 @@ class Candidate:
     column_weight: str | None = "ranks"
     column_scale: float = 1.0
     is_kept: bool = False  # even where it is worse on few rows
+    margin: float = 0.25  # standard errors by which it may be worse than the best and still be taken
 
     def __hash__(self) -> int:
         return hash(in_words(self))
@@ -81,19 +87,20 @@ def text_candidates(texts: Sequence[str]) -> list[Candidate]:
     """Features for texts of their script, the cheapest first; the very first is what few texts get."""
     script = script_without_blanks(texts[:N_LOOKED_AT])
     if script is None:
-        return [WORDS, TRIPLES, CHARS_IN_WORDS, CHARS, WORDS_AND_PARTS, WORDS_AND_CHARS]
+        are_few = len(texts) <= ROUNDS[-1][0]
+        union = replace(WORDS_AND_PARTS, is_kept=True, margin=TRUSTED) if are_few else WORDS_AND_PARTS
+        return [WORDS, TRIPLES, CHARS_IN_WORDS, CHARS, union, WORDS_AND_CHARS]
     with_jieba = script == "Chinese" and importlib.util.find_spec("jieba") is not None
     return [SOME_CHARS, FEW_CHARS, CHARS, *([SEGMENTED, SEGMENTED_AND_CHARS] if with_jieba else [])]
 
 
 def model_candidates(best: Candidate) -> list[Candidate]:
-    """The one that is listed first is better more often."""
-    return [replace(best, model="Committee"), best]
+    return [replace(best, model="Committee", margin=TRUSTED), replace(best, margin=Candidate.margin)]
 
 
 def scale_candidates(best: Candidate) -> list[Candidate]:
     """How much columns beside texts weigh."""
-    return [replace(best, column_scale=scale) for scale in SCALES]
+    return [replace(best, column_scale=scale, margin=Candidate.margin) for scale in SCALES]
 
 
 @dataclass(frozen=True)
@@ -184,7 +191,8 @@ class Comparison:
             left = [one for one in found.losses if one.is_kept or (one in best and found.losses[one] <= 2 * found.noise[one])]
         expected = expected_losses(rounds, self.n_rows)
         least = min(loss for loss, _ in expected.values())
-        chosen = next(one for one, (loss, noise) in expected.items() if loss - least <= noise / 4)
+        near = [one for one, (loss, noise) in expected.items() if loss - least <= one.margin * noise]
+        chosen = max(near, key=lambda one: one.margin)  # the first listed, if several have the same
         record = {"what": what, "measure": self.measure, "rounds": [one.record() for one in rounds], "chosen": in_words(chosen)}
         return chosen, record
 
@@ -215,7 +223,9 @@ class Comparison:
         search = CSearchCV(model, Cs=self.Cs, cv=folds, scoring=self.measure)
         try:
             X, Z = (X, Z) if step is None else (step.fit_transform(X), step.transform(Z))
-            search.fit(X, self.labels[training])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of fits that most likely are not chosen
+                search.fit(X, self.labels[training])
         except (NoColumnsError, np.linalg.LinAlgError):  # nor can scores be calibrated that say nothing
             return None
         return np.asarray(self.cost[self.places[tested], rank_numbers(search.predict(Z), self.ranks)])

@@ -118,7 +118,7 @@ def chosen_by_measurement(
         sizes = comparison.sizes(mean_length(texts))
         records = []
         if choices.are_features_open:
-            open_to = [replace(best, words=one.words, text=one.text, is_kept=one.is_kept) for one in text_candidates(texts)]
+            open_to = [replace(one, model=best.model, column_weight=best.column_weight) for one in text_candidates(texts)]
             best, record = comparison.choose("features", open_to, sizes)
             records.append(record)
         if choices.is_model_open and sizes:
