@@ -279,12 +279,12 @@ def adopt_planes(model: OrdinalModel, planes: Planes, order: NDArray[Any], X: An
 
 
 def warn_if_flat(model: OrdinalModel, X: Any) -> None:
-    """Warn if the hinge loss is lowest without any weights, so that all samples have the same probabilities.
+    """Warn if the hinge loss of a threshold model is lowest without any weights, so that all samples have the same probabilities.
 
-    For threshold models, that is so at every C where, for each boundary, the mean of the samples on its rarer side lies among those
-    of the other side. Weights that are zero but for the tolerance have a squared length of at most twice the duality gap.
+    That is so at every C where, for each boundary, the mean of the samples on its rarer side lies among those of the other side.
+    Weights that are zero but for the tolerance have a squared length of at most twice the duality gap.
     """
-    if model.loss != "hinge" or "loss" in model.without or not is_linear(model.kernel):
+    if model.loss != "hinge" or "loss" in model.without or not is_linear(model.kernel) or len(model.coef_) > 1:
         return
     squares = np.sum(np.square(model.coef_, dtype=np.float64), axis=1)
     if not np.all(squares <= 2 * model.duality_gap_):

@@ -291,7 +291,7 @@ def test_another_model_starts_anew(tmp_path):
     assert np.abs(second[-1].coef_).max() > 2 * np.abs(first[-1].coef_).max()
 
 
-def test_the_same_command_goes_on_after_ctrl_c(tmp_path):
+def test_the_same_command_goes_on_after_ctrl_c(tmp_path, answers_to_ctrl_c):
     rows = make_rows(15_000)
     path = write_csv(tmp_path / "many.csv", rows)
     command = [*COMMAND, "train", path, *TRAIN, "--memory", "1G", "-o", str(tmp_path / "m")]
