@@ -29,9 +29,10 @@ help: ## Show this list
 demo: $(DONE)/package ## Train on sentences that people rated, and write build/demo.html about the model
 	@mkdir -p build; $(BIN)/rankplane demo -o build
 
-# A process for each core; with PYTEST_ARGS="-n 0 --pdb", tests run in one that a debugger can stop.
+# A process for each core, which must find the same tests in the same order; with PYTEST_ARGS="-n 0 --pdb", in one that a debugger
+# can stop.
 test: $(DONE)/package $(DONE)/test ## Run the test suite (PYTEST_ARGS="-k name" for a part of it)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 bench: $(DONE)/package $(DONE)/bench ## Measure what is to be reached, and show it against the goals (BENCH_ARGS="--tasks threads")
 	@$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) $(BENCH_ARGS)

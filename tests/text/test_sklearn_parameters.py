@@ -60,7 +60,7 @@ def assert_same(documents, new=TEXTS, **options):
         {"analyzer": pieces},
         {"vocabulary": ["room", "good", "zebra"]},
         {"vocabulary": {"room": 2, "not good": 0, "good": 1}, "ngram_range": (1, 2)},
-        {"vocabulary": {"good", "clean"}, "norm": "l1", "binary": True},
+        pytest.param({"vocabulary": {"good", "clean"}, "norm": "l1", "binary": True}, id="a set"),
         {"vocabulary": ["oo", "ro", "e"], "analyzer": "char", "ngram_range": (1, 2), "use_idf": False},
         {"vocabulary": {" ro": 1, "goo": 0}, "analyzer": "char_wb", "ngram_range": (3, 3), "sublinear_tf": True},
         {"vocabulary": ["good"], "norm": None, "dtype": np.float32},
