@@ -194,6 +194,27 @@ def test_what_cannot_be_made_again_is_said(client, rows, tmp_path):
         fit(client, NPSVOR(tol=1e-4), parts, sweeps=1, max_rounds=100_000, on_round=kill)
 
 
+@pytest.mark.parametrize(("last", "is_gone"), [("finished", False), ("cancelled", True)])
+def test_lost_parts_are_given_time(monkeypatch, last, is_gone):
+    """The scheduler says of all parts of a dead worker that they are lost, and only then makes them again, or cannot."""
+
+    class Part:
+        n_looks = 0
+
+        @property
+        def status(self):
+            self.n_looks += 1
+            return "lost" if self.n_looks < 5 else last
+
+    monkeypatch.setattr(launch, "Future", Part)
+    shards = [launch.Shard("tcp://127.0.0.1:1", [(Part(), [1, 2])])]
+    if is_gone:
+        with pytest.raises(PeerLostError, match="Got some that only tcp://127.0.0.1:1 had"):
+            launch.check_parts(shards)
+    else:
+        launch.check_parts(shards)
+
+
 def test_a_lost_scheduler_is_said(rows, monkeypatch):
     monkeypatch.setattr(launch, "SECONDS_TO_RECONNECT", 1.0)
     cluster = LocalCluster(

@@ -26,6 +26,7 @@ DOORS: dict[tuple[str, int], Door] = {}  # of this worker
 ATTEMPTS = 5
 SECONDS_TO_RETURN = 10.0  # for a worker that died to be started again
 SECONDS_TO_RECONNECT = 10.0  # for a scheduler
+SECONDS_TO_CANCEL = 5.0  # for a scheduler, data that cannot be made again
 SECONDS_TO_CONNECT = 300.0  # for a worker that is busy with other tasks
 POLL = 0.5
 
@@ -208,14 +209,29 @@ def workers_if_connected(client: Client) -> list[str] | None:
 
 
 def check_parts(shards: list[Shard]) -> None:
-    """Say so if data is gone that nothing can make again."""
-    for shard in shards:
-        futures = [value for part in shard.parts for value in (part if isinstance(part, tuple) else [part])]
-        if any(isinstance(value, Future) and value.status in ("cancelled", "lost", "error") for value in futures):
+    """Say so if data is gone that nothing can make again.
+
+    All futures of a dead worker are lost at first. Those that nothing can make again are then cancelled, and the others are made
+    again, which may take long.
+    """
+    futures = [(shard.worker, [value for part in shard.parts for value in as_tuple(part)]) for shard in shards]
+    until = time.monotonic() + SECONDS_TO_CANCEL
+    while any(is_any(values, "lost") for _, values in futures) and time.monotonic() < until:
+        time.sleep(POLL / 10)
+    for worker, values in futures:
+        if is_any(values, "cancelled", "error"):
             raise PeerLostError(
-                f"parts must be such that Dask can make them again, as delayed objects or files. Got some that only {shard.worker} "
-                "had, which is gone."
+                f"parts must be such that Dask can make them again, as delayed objects or files. Got some that only {worker} had, "
+                "which is gone."
             )
+
+
+def as_tuple(part: Any) -> tuple[Any, ...]:
+    return part if isinstance(part, tuple) else (part,)
+
+
+def is_any(values: list[Any], *statuses: str) -> bool:
+    return any(isinstance(value, Future) and value.status in statuses for value in values)
 
 
 def regrouped(client: Client, shards: list[Shard], outcomes: list[Any], workers: list[str] | None) -> list[Shard]:
