@@ -209,7 +209,7 @@ def test_lost_parts_are_given_time(monkeypatch, last, is_gone):
     monkeypatch.setattr(launch, "Future", Part)
     shards = [launch.Shard("tcp://127.0.0.1:1", [(Part(), [1, 2])])]
     if is_gone:
-        with pytest.raises(PeerLostError, match="Got some that only tcp://127.0.0.1:1 had"):
+        with pytest.raises(PeerLostError, match=r"Got some that only tcp://.* had"):
             launch.check_parts(shards)
     else:
         launch.check_parts(shards)
