@@ -177,6 +177,17 @@ def test_a_shape_that_wraps_round_is_too_large():
 # --- texts ---------------------------------------------------------------------------------------------------------------------
 
 
+def test_counted_tokens_are_not_joined():
+    settings = {"analyzer": "char", "min_length": 1, "marks": "", "n_threads": 1}
+    corpus = _core.Corpus(code_points(True, None), min_n=1, max_n=2, **settings)
+    corpus.add(["abcabc", "bcd"], "utf-8", "strict", None)
+    corpus.map_tokens([], None)
+    with pytest.raises(ValueError, match="Tokens that are counted are in no order, and cannot be joined"):
+        corpus.join_ngrams(1, 2, None)
+    with pytest.raises(ValueError, match="A corpus must be read, mapped"):
+        make_vocabulary().apply(corpus, None)
+
+
 def test_a_corpus_goes_through_its_stages_once():
     turn = "A corpus must be read, mapped, learnt from or applied, and written, in turn"
     vocabulary = make_vocabulary()

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -124,6 +125,9 @@ class Corpus {
     // Makes tokens of the joined n-grams of min_n to max_n terms, for terms whose own text could be taken for a joint. The
     // terms are strings[term_of[owner][token]]. Slow, and rarely needed.
     void join_ngrams(const Merged& merged, std::size_t min_n, std::size_t max_n, Control& control) {
+        if (readers_[0].tokenizer.counts_tokens()) {
+            throw std::invalid_argument("Tokens that are counted are in no order, and cannot be joined.");
+        }
         Interner joined;
         PageStore store;
         std::vector<std::uint32_t> terms, ids;
