@@ -177,6 +177,11 @@ def test_a_shape_that_wraps_round_is_too_large():
 # --- texts ---------------------------------------------------------------------------------------------------------------------
 
 
+def test_scores_of_no_planes_are_none_whatever_the_rows():
+    X, weights = np.zeros((2**40, 0)), np.zeros((0, 0))
+    assert _core.dense_scores(X, weights, 1).shape == (2**40, 0)
+
+
 def test_counted_tokens_are_not_joined():
     settings = {"analyzer": "char", "min_length": 1, "marks": "", "n_threads": 1}
     corpus = _core.Corpus(code_points(True, None), min_n=1, max_n=2, **settings)

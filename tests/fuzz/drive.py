@@ -55,13 +55,13 @@ def runtime_of(core: Path) -> str:
     return str(Path(spec.origin).parents[1] / "asan_with_fuzzer.so")
 
 
-def run(fuzzer: Fuzzer, seconds: int, folder: Path) -> bool:
+def run(fuzzer: Fuzzer, seconds: int, seed: int, folder: Path) -> bool:
     """Whether it ended well."""
     inputs, crashes = folder / fuzzer.name, folder / "crashes"
     inputs.mkdir(parents=True, exist_ok=True)
     crashes.mkdir(exist_ok=True)
     prefix = f"{crashes / fuzzer.name}-"
-    limits = [f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=4096", "-max_len=5000", "-len_control=0"]
+    limits = [f"-seed={seed}", f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=4096", "-max_len=5000", "-len_control=0"]
     limits += ["-print_final_stats=1", "-print_funcs=0", f"-artifact_prefix={prefix}"]
     before = set(crashes.iterdir())
     log = folder / f"{fuzzer.name}.log"
@@ -97,12 +97,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60, help="for all fuzzers together")
     parser.add_argument("--build", type=Path, required=True, help="the folder of a build with RANKPLANE_FUZZ")
     parser.add_argument("--only", default="", help="only fuzzers whose name holds this")
+    parser.add_argument("--seed", type=int, default=0, help="of the inputs that are tried; 0 takes others every time")
     options = parser.parse_args()
     fuzzers = [fuzzer for fuzzer in find_fuzzers(options.build.resolve()) if options.only in fuzzer.name]
     if not fuzzers:
         parser.error(f"--only must be part of the name of a fuzzer. Got {options.only!r}.")
     share = max(1, options.seconds // len(fuzzers))
-    results = [run(fuzzer, share, options.build.resolve().parent) for fuzzer in fuzzers]
+    results = [run(fuzzer, share, options.seed, options.build.resolve().parent) for fuzzer in fuzzers]
     return 0 if all(results) else 1
 
 
