@@ -14,7 +14,7 @@ template <class T, class Rows>
 void plane_scores(const Rows& rows, const T* weights, std::size_t n_planes, T* scores, std::size_t n_threads, Control& control) {
     constexpr std::size_t rows_per_job = 1024;
     constexpr std::size_t tile = 8;  // planes at once: a loop of known length that the compiler turns into SIMD
-    if (n_planes == 0) return;  // for which no memory bounds the number of rows
+    if (n_planes == 0) return;       // for which no memory bounds the number of rows
     const std::size_t n_jobs = (rows.n_rows + rows_per_job - 1) / rows_per_job;
     parallel_for(n_jobs, n_threads, control, [&](std::size_t job) {
         const std::size_t last = std::min(rows.n_rows, (job + 1) * rows_per_job);
